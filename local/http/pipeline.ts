@@ -56,7 +56,7 @@ class Pipeline {
     // Nobody is there to be answered any more.
     socket.once('close', () => {
       this.#drop();
-      for (const reply of [...this.#underWay]) end(reply);
+      for (const reply of this.#underWay) end(reply);
     });
   }
 

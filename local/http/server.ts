@@ -132,6 +132,8 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
     awaitsContinue(message);
     respond(message, reply);
   });
+  // Node.js would answer these at once, past the limits of what is pipelined.
+  server.on('checkExpectation', respond);
   server.on('clientError', refuseMalformed);
   const { headersMs, requestMs } = { ...PATIENCE, ...options.patience };
   const http2 = options.http2?.({
@@ -181,7 +183,7 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
 function create({ tls, patience, log, http2 }: HttpServerOptions, guard: Guard): { server: Server; handshakes: Handshakes | null } {
   const { headersMs, requestMs, checkMs, handshakeMs } = { ...PATIENCE, ...patience };
   const limits: ServerOptions = {
-    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true, joinDuplicateHeaders: true, ...upgradeOptions, ...guardedMessages(guard),
+    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true, requireHostHeader: false, joinDuplicateHeaders: true, ...upgradeOptions, ...guardedMessages(guard),
   };
   if (tls === undefined) {
     const server = createServer(limits);
@@ -199,7 +201,8 @@ async function answer(message: IncomingMessage, reply: ServerResponse, options: 
   try {
     const target = message.url!;
     if (target.length + message.method!.length + ' HTTP/1.1'.length + 1 > REQUEST_LINE_BYTES_MAX) return refuse(reply, 414);
-    if (!REQUEST_TARGET.test(target)) return refuse(reply, 400);
+    if (!REQUEST_TARGET.test(target) || hasNoHost(message)) return refuse(reply, 400);
+    if (expectsElse(message)) return refuse(reply, 417);
     request = new LocalRequest(message, reply, serving);
     const response = await options.fetch(request as unknown as Request);
     request.letGoOfBody();
@@ -211,6 +214,16 @@ async function answer(message: IncomingMessage, reply: ServerResponse, options: 
   } finally {
     request?.letGoOfBody();
   }
+}
+
+/** HTTP/1.1 demands one (RFC 9112 section 3.2). */
+function hasNoHost({ httpVersionMajor, httpVersionMinor, headers }: IncomingMessage): boolean {
+  return httpVersionMajor === 1 && httpVersionMinor === 1 && headers.host === undefined;
+}
+
+/** Something else than `100 Continue`, which nobody can be sure of getting. */
+function expectsElse({ httpVersionMajor, httpVersionMinor, headers: { expect } }: IncomingMessage): boolean {
+  return expect !== undefined && httpVersionMajor === 1 && httpVersionMinor === 1 && !/(?:^|\W)100-continue(?:$|\W)/i.test(expect);
 }
 
 function refuse(reply: ServerResponse, status: number): void {

@@ -177,6 +177,22 @@ describe.each([['plain', false], ['TLS', true]])('pipelined requests, %s', (_, i
     await vi.waitFor(() => expect(pipelines.heldBytes).toBe(0), { timeout: 5_000 });
   });
 
+  test('what Node.js would answer by itself waits its turn and counts as others: no host, and another expectation', async () => {
+    const pipelines = new Pipelines();
+    const gate = new Gate();
+    const socket = await open(await serve({ pipelines, fetch: gate.fetch, ...(isTls && { tls: { certificates } }) }));
+    const all = received(socket);
+    socket.write(`${requests(1)}GET / HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\n${requests(1)}${'GET / HTTP/1.1\r\n\r\n'.repeat(1_000)}`);
+    await vi.waitFor(() => expect(pipelines.heldBytes).toBeGreaterThan(1_000 * 2_048));
+    gate.letAll();
+    expect((await all).match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 417']);
+    const second = await open(await node(() => answer('never')));
+    const answered = received(second);
+    second.write('GET / HTTP/1.1\r\n\r\n');
+    expect(await answered).toMatch(/^HTTP\/1.1 400 /);
+    await vi.waitFor(() => expect(pipelines.heldBytes).toBe(0), { timeout: 5_000 });
+  });
+
   test('a stop is held up by nobody who waits', async () => {
     const gate = new Gate();
     const server = await node(gate.fetch);
