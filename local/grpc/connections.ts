@@ -221,7 +221,11 @@ class Connections implements Http2Side {
     for (const call of connection.calls) if (call.owesSince(owedMs, firstMs)) call.tooSlow();
     for (const [stream, { sinceMs }] of connection.requests) if (sinceMs < owedMs && !stream.readableEnded) stream.close(constants.NGHTTP2_CANCEL);
     const { session, socket } = connection;
-    if (socket.bytesRead !== connection.heardBytes) {
+    if (session.destroyed) {
+      // It broke the rules, and what the library still tells it may never be taken.
+      if (connection.isLate) cutOff(connection);
+      connection.isLate = true;
+    } else if (socket.bytesRead !== connection.heardBytes) {
       connection.heardBytes = socket.bytesRead;
       connection.heardMs = nowMs;
       connection.askedMs = null;
@@ -230,7 +234,7 @@ class Connections implements Http2Side {
       // An answer that came while this process stood still is read before the next look.
       if (connection.isLate) cutOff(connection);
       connection.isLate = true;
-    } else if (nowMs - connection.heardMs >= this.#intervalMs && !session.destroyed) {
+    } else if (nowMs - connection.heardMs >= this.#intervalMs) {
       connection.askedMs = nowMs;
       connection.isLate = false;
       session.ping((error) => {

@@ -55,6 +55,9 @@ export class FramedConnections {
     if (underWay !== null) {
       // It was asked for behind a request that has no answer yet, which no member does.
       underWay.once('close', () => socket.destroySoon());
+      // Nobody else reads on, and who goes away waits for no answer.
+      socket.on('end', () => socket.destroy());
+      socket.resume();
       return;
     }
     this.#open.set(socket, null);
