@@ -7,8 +7,8 @@ import { SharedLimit } from '../../core/shared-limit.ts';
 import { STATUS } from '../../handlers/grpc/call.ts';
 import type { GrpcEnding } from '../../handlers/grpc/call.ts';
 import type { Grpc } from '../../handlers/grpc.ts';
-import { CallLimits, CountedRequest, countedRequests } from '../http/call-limits.ts';
-import type { CallLimitOptions } from '../http/call-limits.ts';
+import { CallLimits } from '../http/call-limits.ts';
+import type { CallLimitOptions, CountedCall } from '../http/call-limits.ts';
 import { connectionAddress } from '../http/client-address.ts';
 import type { Http2Parts, Http2Side } from '../http/server.ts';
 import { isGrpc, trailersOf } from './headers.ts';
@@ -72,7 +72,7 @@ interface Connection {
   readonly address: string;
   readonly calls: Set<StreamCall>;
   /** What is no gRPC. */
-  readonly requests: Map<ServerHttp2Stream, CountedRequest>;
+  readonly requests: Map<ServerHttp2Stream, CountedCall>;
   /** Bytes that had come when it was looked at last, and when that had changed. */
   heardBytes: number;
   heardMs: number;
@@ -109,7 +109,7 @@ class Connections implements Http2Side {
     this.#limits = new CallLimits(limits);
     this.#headers = new SharedLimit(headersBytesMax);
     this.#firstMessageMs = firstMessageMs;
-    this.#serving = { paused: new SharedLimit(pausedMax), calls: this.#limits, flow: parts.flow, guard: parts.guard, watches: options.watches ?? [], requestMs: parts.requestMs };
+    this.#serving = { paused: new SharedLimit(pausedMax), flow: parts.flow, guard: parts.guard, watches: options.watches ?? [], requestMs: parts.requestMs };
     this.#intervalMs = options.keepAliveIntervalMs ?? 10_000;
     this.#timeoutMs = options.keepAliveTimeoutMs ?? 10_000;
     this.#looking = setInterval(() => this.#look(), Math.min(this.#intervalMs, this.#timeoutMs, LOOK_MS_MAX) / LOOKS).unref();
@@ -173,21 +173,23 @@ class Connections implements Http2Side {
     const { address } = connection;
     const headersBytes = lengthOf(fields);
     const isLong = headersBytes > HEADERS_FREE_BYTES;
-    if ((isCall && this.#isStopping) || (isLong && !this.#headers.admits(address, headersBytes)) || !this.#limits.begin(address)) {
+    const counted = (isCall && this.#isStopping) || (isLong && !this.#headers.admits(address, headersBytes)) ? null : this.#limits.begin(address);
+    if (counted === null) {
       stream.respond(isCall ? trailersOf(this.#isStopping ? NOT_READY : BUSY, { ':status': '200', 'content-type': 'application/grpc', 'content-length': '0' }) : { ':status': 503, 'content-length': '0' }, { endStream: true });
       return;
     }
-    if (isLong) {
-      this.#headers.take(address, headersBytes);
-      stream.on('close', () => this.#headers.giveBack(address, headersBytes));
-    }
-    if (isCall) this.#call(connection, stream, headers[':path'] ?? '', fields);
-    else this.#request(connection, stream, headers, fields);
+    if (isLong) this.#headers.take(address, headersBytes);
+    // Before anything that could fail.
+    stream.on('close', () => {
+      counted.end();
+      if (isLong) this.#headers.giveBack(address, headersBytes);
+    });
+    if (isCall) this.#call(connection, stream, counted, headers[':path'] ?? '', fields);
+    else this.#request(connection, stream, counted, headers, fields);
   }
 
-  #call({ socket, address, calls }: Connection, stream: ServerHttp2Stream, path: string, fields: readonly string[]): void {
-    const call = new StreamCall(stream, socket, address, path, fields, this.#serving, () => {
-      this.#limits.end(address, call.caller);
+  #call({ socket, calls }: Connection, stream: ServerHttp2Stream, counted: CountedCall, path: string, fields: readonly string[]): void {
+    const call = new StreamCall(stream, socket, counted, path, fields, this.#serving, () => {
       calls.delete(call);
       this.#closing.get(call)?.();
     });
@@ -198,15 +200,10 @@ class Connections implements Http2Side {
     }));
   }
 
-  #request({ socket, address, requests }: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
-    const counted = new CountedRequest(this.#limits, address);
+  #request({ socket, requests }: Connection, stream: ServerHttp2Stream, counted: CountedCall, headers: IncomingHttpHeaders, fields: readonly string[]): void {
     requests.set(stream, counted);
-    countedRequests.set(stream, counted);
-    stream.on('close', () => {
-      counted.end();
-      requests.delete(stream);
-    });
-    this.#parts.respond(stream, socket, headers, fields);
+    stream.on('close', () => requests.delete(stream));
+    this.#parts.respond(stream, socket, counted, headers, fields);
   }
 
   /** Finds out who is not there any more, and who does not send what it owes. */

@@ -5,7 +5,7 @@ import type { ByteShare, ShareOwner } from '../../core/byte-budget.ts';
 import type { SharedLimit } from '../../core/shared-limit.ts';
 import { GrpcError, STATUS } from '../../handlers/grpc/call.ts';
 import type { Ending, GrpcEnding, GrpcTransport } from '../../handlers/grpc/call.ts';
-import type { CallLimits } from '../http/call-limits.ts';
+import type { CountedCall } from '../http/call-limits.ts';
 import type { Expected, Flow } from '../http/flow.ts';
 import type { Guard } from '../http/guard.ts';
 import { timeoutOf, trailersOf } from './headers.ts';
@@ -39,7 +39,6 @@ const ALONE = { endStream: true, sendDate: false };
 export interface Serving {
   /** Calls that are not read on. What the library holds of each is a window and a buffer of its own, which nobody counts. */
   readonly paused: SharedLimit;
-  readonly calls: CallLimits;
   readonly flow: Flow;
   readonly guard: Guard;
   readonly watches: readonly CallWatch[];
@@ -57,9 +56,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   readonly path: string;
   readonly request: Request;
   received = 0;
-  /** Who calls, as `calledBy` was told; null until then. */
-  caller: string | null = null;
-  readonly #address: string;
+  readonly #counted: CountedCall;
   readonly #stream: ServerHttp2Stream;
   readonly #serving: Serving;
   readonly #messages = new Messages();
@@ -90,9 +87,9 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   #failure: GrpcEnding | null = null;
   #isStopping = false;
 
-  constructor(stream: ServerHttp2Stream, socket: Socket, address: string, path: string, fields: readonly string[], serving: Serving, onClose: () => void) {
+  constructor(stream: ServerHttp2Stream, socket: Socket, counted: CountedCall, path: string, fields: readonly string[], serving: Serving, onClose: () => void) {
     this.#stream = stream;
-    this.#address = address;
+    this.#counted = counted;
     this.#serving = serving;
     this.path = path;
     const request = new CallRequest(socket, fields, this);
@@ -119,7 +116,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   }
 
   /** What pages of events hold while they are made into messages. */
-  get replyShare(): ByteShare { return (this.#replyShare ??= this.#serving.flow.replies.share(this, this.caller)); }
+  get replyShare(): ByteShare { return (this.#replyShare ??= this.#serving.flow.replies.share(this, this.#counted.caller)); }
   get isGone(): boolean { return this.#isOver; }
   get sent(): number { return this.#outbox.messages; }
   /** @internal Whether the client has owed something since before this time, or anything at all since before `firstMs`. */
@@ -127,9 +124,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
 
   /** Who calls: the call counts for that caller from now on. Errors: `too_busy`. */
   calledBy(caller: string): void {
-    if (this.#isOver) return;
-    this.#serving.calls.known(this.#address, this.caller, caller);
-    this.caller = caller;
+    if (!this.#isOver) this.#counted.calledBy(caller);
   }
 
   onFirstUse(share: ByteShare): void {
@@ -208,7 +203,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     if (this.#isOver || this.#failure !== null) return;
     this.#firstMs = Number.NaN;
     const messages = this.#messages;
-    const share = this.#share ??= this.#serving.flow.uploads.share(null, this.caller);
+    const share = this.#share ??= this.#serving.flow.uploads.share(null, this.#counted.caller);
     const hasRoom = share.add(piece.length);
     messages.add(this.#waiter === null && piece.length < COPIED_BYTES_MAX && piece.buffer.byteLength > 4 * piece.length ? new Uint8Array(piece) : piece);
     if (this.#waiter !== null) this.#serve();
@@ -237,7 +232,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     if (this.#isPaused) return;
     this.#isPaused = true;
     this.#stream.pause();
-    this.#pausedFor = this.caller ?? this.#address;
+    this.#pausedFor = this.#counted.caller ?? this.#counted.address;
     const { paused } = this.#serving;
     const isAdmitted = paused.admits(this.#pausedFor, 1);
     paused.take(this.#pausedFor);

@@ -1,4 +1,3 @@
-import type { ServerHttp2Stream } from 'node:http2';
 import { SkuaError } from '../../core/errors.ts';
 import { SharedLimit } from '../../core/shared-limit.ts';
 
@@ -24,52 +23,46 @@ export class CallLimits {
     this.#unknownMax = unknownCallsMax;
   }
 
-  /** Calls under way. */
-  get count(): number { return this.#known.held + this.#unknown.held; }
-
-  /** False where the address has begun too many. */
-  begin(address: string): boolean {
-    return this.#unknown.heldBy(address) < this.#unknownMax && this.#unknown.tryTake(address);
-  }
-
-  /** Whose call it is, which was `before`'s, or nobody's. Errors: `too_busy`. */
-  known(address: string, before: string | null, caller: string): void {
-    if (before === caller) return;
-    if (!this.#known.tryTake(caller)) throw new SkuaError('too_busy', 'Too many calls are under way, and this caller has more than its part of them. End some, or try again in a moment.', { limit: this.#known.total });
-    this.end(address, before);
-  }
-
-  end(address: string, caller: string | null): void {
-    if (caller === null) this.#unknown.giveBack(address);
-    else this.#known.giveBack(caller);
+  /** A call that begins, which must be ended whatever becomes of it; null where the address has begun too many. */
+  begin(address: string): CountedCall | null {
+    return this.#unknown.heldBy(address) < this.#unknownMax && this.#unknown.tryTake(address) ? new CountedCall(this.#known, this.#unknown, address) : null;
   }
 }
 
-/** A request over HTTP/2 that counts as a call. */
-export class CountedRequest {
+/** A call, or a request over HTTP/2, for as long as it counts. */
+export class CountedCall {
+  readonly address: string;
   readonly sinceMs = performance.now();
-  readonly #limits: CallLimits;
-  readonly #address: string;
+  readonly #known: SharedLimit;
+  readonly #unknown: SharedLimit;
   #caller: string | null = null;
   #isOver = false;
 
-  constructor(limits: CallLimits, address: string) {
-    this.#limits = limits;
-    this.#address = address;
+  /** @internal */
+  constructor(known: SharedLimit, unknown: SharedLimit, address: string) {
+    this.#known = known;
+    this.#unknown = unknown;
+    this.address = address;
   }
 
-  /** Errors: `too_busy`. */
+  /** Who calls; null until that is known. */
+  get caller(): string | null { return this.#caller; }
+
+  /** Who calls: it counts for that caller from now on. Errors: `too_busy`. */
   calledBy(caller: string): void {
-    if (this.#isOver) return;
-    this.#limits.known(this.#address, this.#caller, caller);
+    if (this.#isOver || this.#caller === caller) return;
+    if (!this.#known.tryTake(caller)) throw new SkuaError('too_busy', 'Too many calls are under way, and this caller has more than its part of them. End some, or try again in a moment.', { limit: this.#known.total });
+    this.#giveBack();
     this.#caller = caller;
   }
 
   end(): void {
     this.#isOver = true;
-    this.#limits.end(this.#address, this.#caller);
+    this.#giveBack();
+  }
+
+  #giveBack(): void {
+    if (this.#caller === null) this.#unknown.giveBack(this.address);
+    else this.#known.giveBack(this.#caller);
   }
 }
-
-/** What counts the request of a stream. */
-export const countedRequests = new WeakMap<ServerHttp2Stream, CountedRequest>();

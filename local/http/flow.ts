@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { ByteBudget } from '../../core/byte-budget.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { background } from '../../core/background.ts';
+import { Turns } from '../../handlers/http/turns.ts';
 import { systemClock } from '../../infra/clock.ts';
 
 export interface FlowLimits {
@@ -30,48 +31,21 @@ export class Flow {
   readonly replies: ByteBudget;
   readonly uploads: ByteBudget;
   readonly stalls: Stalls;
-  readonly turns = new Turns();
+  /** Long replies go on one after another, one in each turn of the process: between two pieces of theirs all others get to work, however fast their clients take them. */
+  readonly turns: Turns;
 
   constructor(limits: Partial<FlowLimits> = {}, clock: Clock = systemClock) {
     const { replyBytesMax, uploadBytesMax, stallMs } = { ...FLOW_LIMITS, ...limits };
     this.replies = budget('replies', replyBytesMax, REPLY_WAIT_MS, clock);
     this.uploads = budget('request bodies', uploadBytesMax - Math.min(LARGEST_BYTES, uploadBytesMax / 4), UPLOAD_WAIT_MS, clock, LARGEST_BYTES);
     this.stalls = new Stalls(stallMs, clock);
+    this.turns = new Turns(clock);
   }
 }
 
 function budget(of: string, totalBytes: number, waitMs: number, clock: Clock, largestBytes = 0): ByteBudget {
   const reserveBytes = Math.floor(totalBytes * RESERVED_PART);
   return new ByteBudget({ of, totalBytes, reserveBytes, smallBytes: Math.min(SMALL_BYTES, reserveBytes), largestBytes, waitersMax: WAITERS_MAX, waitMs }, clock);
-}
-
-/**
- * Long replies go on one after another, one in each turn of the process: between two pieces of theirs all others get to work,
- * however many long replies there are, and however fast their clients take them.
- */
-export class Turns {
-  /** In the order of their coming. */
-  readonly #waiting = new Set<() => void>();
-  #isRunning = false;
-
-  /** Resolves when it is one's turn. */
-  take(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.add(resolve);
-      if (!this.#isRunning) this.#run();
-    });
-  }
-
-  #run(): void {
-    this.#isRunning = true;
-    setImmediate(() => {
-      const [first] = this.#waiting;
-      this.#waiting.delete(first!);
-      first!();
-      this.#isRunning = this.#waiting.size > 0;
-      if (this.#isRunning) this.#run();
-    });
-  }
 }
 
 /** One who is expected to take or send something. */

@@ -33,7 +33,7 @@ export class FramedConnection implements Expected {
     this.#socket = socket;
     this.#parts = parts;
     this.#reader = new FrameReader(FRAME_REQUEST_BODY_BYTES_MAX, (id, head, body) => this.#begin(id, head, body));
-    this.#writer = new FrameWriter(socket, () => parts.guard.run(socket, () => this.#written()));
+    this.#writer = new FrameWriter(socket, () => this.#written(), (work) => parts.guard.run(socket, work));
     // The limits of HTTP are for requests that have not come as a whole, and it cuts off what is idle.
     socket.removeAllListeners('timeout');
     socket.setTimeout(IDLE_MS);

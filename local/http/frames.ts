@@ -92,13 +92,15 @@ interface Waiting { readonly id: number; readonly head: string; readonly body: U
 export class FrameWriter {
   readonly #connection: Duplex;
   readonly #onWritten: () => void;
+  readonly #run: (work: () => void) => void;
   #waiting: Waiting[] = [];
   #bytes = 0;
 
-  /** `onWritten` is called after each write, when all that was added has been given to the connection. */
-  constructor(connection: Duplex, onWritten: () => void = () => {}) {
+  /** `onWritten` is called after each write, when all that was added has been given to the connection. `run` runs each write, which nobody waits for. */
+  constructor(connection: Duplex, onWritten: () => void = () => {}, run: (work: () => void) => void = (work) => work()) {
     this.#connection = connection;
     this.#onWritten = onWritten;
+    this.#run = run;
   }
 
   get isEmpty(): boolean { return this.#waiting.length === 0; }
@@ -109,7 +111,7 @@ export class FrameWriter {
     const bytes = FIXED_BYTES + head.length + (body?.length ?? 0);
     this.#waiting.push({ id, head, body, bytes });
     this.#bytes += bytes;
-    if (this.#waiting.length === 1) setImmediate(this.#write);
+    if (this.#waiting.length === 1) setImmediate(this.#run, this.#write);
     return bytes;
   }
 

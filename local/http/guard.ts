@@ -31,7 +31,7 @@ export interface GuardParts {
  * Everything that comes from outside runs in here: what it throws, or rejects with, ends the stream or connection that it ran for, and never the process.
  *
  * Each connection and stream is *owned* before anybody else hears of it: for its whole life it has a listener for errors, without which one would end the process, and
- * what its listeners throw is caught, whoever they are. What runs for it outside of its events (timers, callbacks, promises that nobody awaits) goes through `run` or `bound`.
+ * what its listeners throw is caught, whoever they are. What runs for it outside of its events (timers, callbacks, promises that nobody awaits) goes through `run`.
  */
 export class Guard {
   readonly #parts: GuardParts;
@@ -96,11 +96,6 @@ export class Guard {
     } catch (error) {
       this.caught(owner, error);
     }
-  }
-
-  /** The same function, guarded: for timers and callbacks. */
-  bound<Args extends readonly unknown[]>(owner: Owner, work: (...args: Args) => unknown): (...args: Args) => void {
-    return (...args) => this.run(owner, () => work(...args));
   }
 
   /** Something failed that ran for this one, which ends. */

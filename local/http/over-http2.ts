@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders as Headers, IncomingMessage, ServerResponse } 
 import { constants } from 'node:http2';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import { countedRequests } from './call-limits.ts';
+import type { CountedCall } from './call-limits.ts';
 
 /** Headers that are about a connection of HTTP/1.1 (RFC 9113 section 8.2.2). */
 const OF_CONNECTION: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']);
@@ -18,8 +18,8 @@ interface AsHttp1 {
  * A request over HTTP/2 and its reply in the shape of those of Node's HTTP/1.1 server, so that one code answers both. The library has such classes, too: theirs put a
  * stand-in in the place of the socket, by which nobody finds what is known of a connection, and keep the first of headers that came twice.
  */
-export function asHttp1(stream: ServerHttp2Stream, socket: Socket, headers: IncomingHttpHeaders, fields: readonly string[]): AsHttp1 {
-  const message = new Message(stream, socket, headers, fields);
+export function asHttp1(stream: ServerHttp2Stream, socket: Socket, counted: CountedCall, headers: IncomingHttpHeaders, fields: readonly string[]): AsHttp1 {
+  const message = new Message(stream, socket, counted, headers, fields);
   return { message: message as unknown as IncomingMessage, reply: new StreamReply(stream, message) as unknown as ServerResponse, awaits: message.headers['expect']?.toLowerCase() === '100-continue' };
 }
 
@@ -30,9 +30,11 @@ class Message {
   readonly rawHeaders: readonly string[];
   readonly headers: Headers;
   readonly #stream: ServerHttp2Stream;
+  readonly #counted: CountedCall;
 
-  constructor(stream: ServerHttp2Stream, socket: Socket, headers: IncomingHttpHeaders, fields: readonly string[]) {
+  constructor(stream: ServerHttp2Stream, socket: Socket, counted: CountedCall, headers: IncomingHttpHeaders, fields: readonly string[]) {
     this.#stream = stream;
+    this.#counted = counted;
     this.socket = socket;
     this.method = headers[':method'] ?? '';
     this.url = headers[':path'] ?? '';
@@ -45,7 +47,7 @@ class Message {
   get destroyed(): boolean { return this.#stream.destroyed; }
   get complete(): boolean { return this.#stream.readableEnded; }
   /** Who calls: the request counts for that caller from now on. Errors: `too_busy`. */
-  calledBy(caller: string): void { countedRequests.get(this.#stream)?.calledBy(caller); }
+  calledBy(caller: string): void { this.#counted.calledBy(caller); }
   /** Ends this request, and no other of the connection. */
   cutOff(): void { this.#stream.close(constants.NGHTTP2_CANCEL); }
   pause(): void { this.#stream.pause(); }

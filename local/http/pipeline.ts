@@ -3,9 +3,10 @@ import type { Socket } from 'node:net';
 import { addressGroup } from '../../core/security/address-group.ts';
 import { SharedLimit } from '../../core/shared-limit.ts';
 import { connectionAddress } from './client-address.ts';
+import { replyUnderWay } from './reply.ts';
 
-/** Node.js hangs the reply that has the connection on it. */
-type Connection = Socket & { readonly _httpMessage?: ServerResponse | null; readonly parser?: { onIncoming: (message: { upgrade: boolean }) => number } | null };
+/** Node.js hangs the parser on the connection. */
+type Connection = Socket & { readonly parser?: { onIncoming: (message: { upgrade: boolean }) => number } | null };
 /** How Node.js notes that a reply has told its listeners. */
 type Closable = ServerResponse & { _closed?: boolean; destroyed: boolean };
 
@@ -62,7 +63,7 @@ class Pipeline {
 
   take(message: IncomingMessage, reply: ServerResponse): void {
     // The one that came behind no other.
-    if (this.#underWay.size === 0) this.#count(this.#socket._httpMessage!, 0);
+    if (this.#underWay.size === 0) this.#count(replyUnderWay(this.#socket)!, 0);
     const bytes = REQUEST_BYTES + headBytes(message);
     if (this.#socket.destroyed || !this.#held.tryTake(this.#address, bytes)) {
       this.#refuse();

@@ -175,13 +175,13 @@ export function refuseMalformed(error: ClientError, connection: Connection): voi
     connection.destroy();
     return;
   }
-  const underWay = connection._httpMessage;
+  const underWay = replyUnderWay(connection);
   // Who has ended in the middle of a request reads no reply to one before it, which may take for ever.
-  if (underWay != null && error.code === 'HPE_INVALID_EOF_STATE') {
+  if (underWay !== null && error.code === 'HPE_INVALID_EOF_STATE') {
     connection.destroy();
     return;
   }
-  if (underWay != null && underWay.req.complete && !underWay.writableFinished) {
+  if (underWay !== null && underWay.req.complete && !underWay.writableFinished) {
     refused.add(connection);
     underWay.once('finish', () => connection.end());
     return;

@@ -9,6 +9,7 @@ import { silentMeter } from '../../core/ports/meter.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
+import type { CountedCall } from './call-limits.ts';
 import { CONNECTIONS_MAX, limitConnections } from './connection-limits.ts';
 import type { ConnectionLimitParts } from './connection-limits.ts';
 import { Flow } from './flow.ts';
@@ -75,7 +76,7 @@ export interface Http2Parts {
   /** How long a request may take to arrive. */
   readonly requestMs: number;
   /** Answers a request as if it had come over HTTP/1.1. `fields` are names and values of its headers in turn. */
-  respond(stream: ServerHttp2Stream, socket: Socket, headers: IncomingHttpHeaders, fields: readonly string[]): void;
+  respond(stream: ServerHttp2Stream, socket: Socket, counted: CountedCall, headers: IncomingHttpHeaders, fields: readonly string[]): void;
 }
 
 export interface Http2Side {
@@ -138,8 +139,8 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
   const { headersMs, requestMs } = { ...PATIENCE, ...options.patience };
   const http2 = options.http2?.({
     flow, requestMs, guard,
-    respond: (stream, socket, headers, fields) => {
-      const { message, reply, awaits } = asHttp1(stream, socket, headers, fields);
+    respond: (stream, socket, counted, headers, fields) => {
+      const { message, reply, awaits } = asHttp1(stream, socket, counted, headers, fields);
       if (awaits) awaitsContinue(message);
       respondTo(stream, message, reply);
     },
