@@ -89,6 +89,29 @@ test.each([[false, 202], [true, 500]] as const)('a list that is written between 
   expect(rig.meter.counts.get('eventstore_webhook_losses_total parcels')).toBe(1);
 });
 
+test('where a leader decides by more than the list, both decide', async () => {
+  const rig = await rigged();
+  rig.active.start('parcels', { waitForWrite: true });
+  const asked: string[] = [];
+  const byLeader = (refuses: boolean) => () => {
+    asked.push(refuses ? 'refused' : 'allowed');
+    return refuses ? new SkuaError('not_leader', 'No longer.') : null;
+  };
+  const send = (stream: string, refuses: boolean) => rig.ingest.receive({ ...callOf({ stream }, rig.clock), authorize: byLeader(refuses) }, () => new AbortController().signal);
+  expect(await send('payroll', false)).toBe(201);
+  expect(await send('payroll', true)).not.toBe(201);
+  let isClosed = false;
+  rig.gated.gate = async (stream) => {
+    if (stream !== 'payroll' || isClosed) return;
+    isClosed = true;
+    await allow(rig.opened.store, 'payroll', ['ada']);
+  };
+  expect(await send('payroll', false)).toBe(500);
+  await rig.ingest.close();
+  expect(asked.slice(0, 2)).toEqual(['allowed', 'refused']);
+  expect(await rig.read('payroll')).toHaveLength(1);
+});
+
 test('defaults that change while a write is tried again are asked anew', async () => {
   const rig = await rigged();
   rig.active.start('parcels');
