@@ -4,9 +4,11 @@ import { decodeText, encodeText } from '../../core/text.ts';
 import { secondsText, timestampText } from '../../core/time.ts';
 import type { Call } from '../http/context.ts';
 import type { JsonBytes } from '../http/json-bytes.ts';
-import { Growth, indent, jsonString, literalSlices, nameBytes, reindent, reindentSlices } from '../http/json-text.ts';
+import { indent, jsonString, nameBytes } from '../http/json-text.ts';
 import { feedEtag } from '../http/reply.ts';
 import { baseOf, hex16, numberText, positionToken, streamUrl } from '../http/url.ts';
+import { prepareContent, writeContent } from './event-content.ts';
+import { LONG_BYTES, payloadBytes, Payloads } from './payloads.ts';
 
 /** Feed documents (http-api.md 2.9): members, order, nulls and links as written there. */
 
@@ -38,8 +40,7 @@ export interface FeedEntry {
   readonly competing: Competing | null;
 }
 
-/** Payloads of more bytes together are made to text in slices; what is around them counts as so many bytes for each entry. */
-const LONG_BYTES = 262_144;
+/** What is around the payloads of an entry counts as so many bytes. */
 const ENTRY_BYTES = 1_024;
 
 /** A document that is written when it is known that it is wanted. */
@@ -77,10 +78,6 @@ export class FeedDocument {
     }
     out.text(`${isFirst ? '' : indent(1)}]\n}`);
   }
-}
-
-function payloadBytes({ data, metadata, link }: StoredEvent): number {
-  return data.length + metadata.length + (link === null ? 0 : link.metadata.length);
 }
 
 function feedDocument(call: Call, feed: Feed, level: EmbedLevel, author: string): FeedDocument {
@@ -310,78 +307,6 @@ export function embedsPayloads(level: EmbedLevel): boolean {
   return level !== 'none' && level !== 'rich';
 }
 
-interface MadeText {
-  readonly bytes: Uint8Array;
-  readonly isJson: boolean;
-}
-
-/** The texts of data and metadata in one document. Those of large events are made before the rest of their entries, so that it can be in slices. */
-export class Payloads {
-  readonly #growth = new Growth();
-  /** By the bytes that they are made of; null while there are none. */
-  #made: Map<Uint8Array, MadeText> | null = null;
-
-  * makeLiteral(bytes: Uint8Array, isIndented: boolean): Generator<void, void, undefined> {
-    if (bytes.length === 0) return;
-    const text = decodeText(bytes);
-    const json = isIndented ? yield* reindentSlices(text, 0, this.#growth, true) : null;
-    (this.#made ??= new Map()).set(bytes, { bytes: json ?? (yield* literalSlices(text)), isJson: json !== null });
-  }
-
-  * makeValue(bytes: Uint8Array, isJson: boolean, depth: number): Generator<void, void, undefined> {
-    if (bytes.length === 0) return;
-    const text = decodeText(bytes);
-    const json = isJson ? yield* reindentSlices(text, depth, this.#growth, false) : null;
-    (this.#made ??= new Map()).set(bytes, { bytes: json ?? (yield* literalSlices(text)), isJson: json !== null });
-  }
-
-  /** Bytes as a string literal, indented where they are JSON. Returns whether they are. */
-  writeIndented(out: JsonBytes, bytes: Uint8Array): boolean {
-    const made = this.#take(bytes);
-    if (made !== null) {
-      writeQuoted(out, made.bytes);
-      return made.isJson;
-    }
-    const text = decodeText(bytes);
-    const pretty = text === '' ? '' : reindent(text, 0, this.#growth);
-    out.text(jsonString(pretty ?? text));
-    return pretty !== null;
-  }
-
-  /** Bytes as a string literal. */
-  writeLiteral(out: JsonBytes, bytes: Uint8Array): void {
-    const made = this.#take(bytes);
-    if (made === null) out.string(bytes);
-    else writeQuoted(out, made.bytes);
-  }
-
-  writeValue(out: JsonBytes, bytes: Uint8Array, isJson: boolean, depth: number): void {
-    const made = this.#take(bytes);
-    if (made === null) out.text(valueText(bytes, isJson, depth, this.#growth));
-    else if (made.isJson) out.raw(made.bytes);
-    else writeQuoted(out, made.bytes);
-  }
-
-  #take(bytes: Uint8Array): MadeText | null {
-    if (this.#made === null) return null;
-    const made = this.#made.get(bytes);
-    this.#made.delete(bytes);
-    return made ?? null;
-  }
-}
-
-/** Bytes as a JSON value at `depth`: parsed and indented if they are JSON, else as one string. */
-function valueText(bytes: Uint8Array, isJson: boolean, depth: number, growth: Growth | null): string {
-  const text = decodeText(bytes);
-  return (isJson && text !== '' ? reindent(text, depth, growth) : null) ?? jsonString(text);
-}
-
-function writeQuoted(out: JsonBytes, bytes: Uint8Array): void {
-  out.raw(QUOTE);
-  out.raw(bytes);
-  out.raw(QUOTE);
-}
-
 /** Metadata as a string. */
 function writeMetadata(out: JsonBytes, bytes: Uint8Array, level: EmbedLevel, payloads: Payloads): void {
   if (level === 'body') payloads.writeLiteral(out, bytes);
@@ -538,76 +463,4 @@ function* writePieces(out: JsonBytes, bytes: Uint8Array | null): Generator<void,
 export function positionText(event: StoredEvent): string {
   const place = event.link ?? event;
   return `${place.position}/${place.preparePosition}`;
-}
-
-/** How a single event is shown. */
-export type EventForm = 'data' | 'content' | 'entry';
-
-/** A document of one event: its data alone, the object of `writeContent`, or an entry as in a feed. */
-export class EventDocument {
-  readonly #call: Call;
-  readonly #event: StoredEvent;
-  readonly #form: EventForm;
-  readonly #author: string;
-
-  constructor(call: Call, event: StoredEvent, form: EventForm, author: string) {
-    this.#call = call;
-    this.#event = event;
-    this.#form = form;
-    this.#author = author;
-  }
-
-  get isLong(): boolean { return payloadBytes(this.#event) > LONG_BYTES; }
-
-  /** The whole of a short one where it is no entry: a server sends a short text together with its head. Else null. */
-  text(): string | null {
-    const event = this.#event;
-    if (this.#form === 'entry' || this.isLong) return null;
-    return this.#form === 'data' ? valueText(event.data, event.isJson, 0, null) : `${contentBefore(event, 1)}${valueText(event.data, event.isJson, 1, null)}${contentBetween(1)}${valueText(event.metadata, true, 1, null)}${contentBehind(1)}`;
-  }
-
-  /** Yields behind each of its slices. */
-  * write(out: JsonBytes): Generator<void, void, undefined> {
-    const event = this.#event;
-    if (this.#form === 'entry') {
-      const entries = new Entries(this.#call, 'content', this.#author, 1);
-      if (this.isLong) yield* entries.prepare(event);
-      return entries.write(out, event);
-    }
-    const payloads = new Payloads();
-    if (this.#form === 'content') {
-      if (this.isLong) yield* prepareContent(event, 1, payloads);
-      writeContent(out, event, 1, payloads);
-    } else {
-      if (this.isLong) yield* payloads.makeValue(event.data, event.isJson, 0);
-      payloads.writeValue(out, event.data, event.isJson, 0);
-    }
-  }
-}
-
-/** The event as an object with its data and metadata as JSON, its members at `depth` (http-api.md 2.10 `content`, 2.11 `event+json`). */
-function writeContent(out: JsonBytes, event: StoredEvent, depth: number, payloads: Payloads): void {
-  out.text(contentBefore(event, depth));
-  payloads.writeValue(out, event.data, event.isJson, depth);
-  out.text(contentBetween(depth));
-  payloads.writeValue(out, event.metadata, true, depth);
-  out.text(contentBehind(depth));
-}
-
-function contentBefore(event: StoredEvent, depth: number): string {
-  const before = indent(depth);
-  return `{${before}"eventStreamId": ${jsonString(event.stream)},${before}"eventNumber": ${numberText(event.number)},${before}"eventType": ${jsonString(event.type)},${before}"eventId": "${event.id}",${before}"data": `;
-}
-
-function contentBetween(depth: number): string {
-  return `,${indent(depth)}"metadata": `;
-}
-
-function contentBehind(depth: number): string {
-  return `${indent(depth - 1)}}`;
-}
-
-function* prepareContent(event: StoredEvent, depth: number, payloads: Payloads): Generator<void, void, undefined> {
-  yield* payloads.makeValue(event.data, event.isJson, depth);
-  yield* payloads.makeValue(event.metadata, true, depth);
 }

@@ -1,7 +1,8 @@
 import { SkuaError } from '../../core/errors.ts';
 import { PAGE_EVENTS_MAX } from '../../core/streams/api.ts';
 import type { PageOptions, StoredEvent } from '../../core/streams/api.ts';
-import { embedLevelOf, embedsPayloads, EventDocument, streamFeed } from './feed.ts';
+import { EventDocument } from './event-document.ts';
+import { embedLevelOf, embedsPayloads, streamFeed } from './feed.ts';
 import type { EmbedLevel } from './feed.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
