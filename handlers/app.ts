@@ -63,6 +63,7 @@ export function createApp(context: AppContext): (request: Request) => Promise<Re
     const call = callOf(request, app);
     const refused = refusedHost(call, app);
     const reply = (refused === null ? null : await refused) ?? (call.forwarded === null ? await answer(call, edge) : await answerForwarded(call, edge, call.forwarded.epoch));
+    if (!call.isLong) app.turns.answered();
     const named = call.session === null ? reply : withVary(reply, 'Cookie');
     const own = hstsSeconds === 0 ? named : withHsts(named, call, hstsSeconds);
     const sent = encoded(app.origins === null ? own : withOrigin(own, call, app.origins), call, app);
@@ -157,7 +158,7 @@ function callOf(request: Request, app: App): Call {
   return {
     // HEAD is answered wherever GET is, and as GET is (RFC 9110 section 9.3.2), up to the body.
     request, method: request.method === 'HEAD' ? 'GET' : request.method, url, origin, path: pathOf(url, start),
-    params: {}, query: {}, methods: '', principal: ANONYMOUS, countedAs: null, session: null, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, passage: null, body: null,
+    params: {}, query: {}, methods: '', principal: ANONYMOUS, countedAs: null, session: null, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, passage: null, isLong: false, body: null,
   };
 }
 

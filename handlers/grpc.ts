@@ -173,6 +173,7 @@ class Calls {
         if (path === BATCH_PATH) append = elsewhere.appendsOf(call);
       }
       await method.run(new RunningCall(call, app, taken, audit, append));
+      if (!call.isLong) app.turns.answered();
       audit?.done(call, 200);
       return OK;
     } catch (error) {
@@ -197,6 +198,6 @@ function statusOf(status: number): number {
 
 function callOf({ path, request }: GrpcTransport): Call {
   return {
-    request, method: 'POST', url: path, origin: '', path, params: {}, query: {}, methods: '', principal: ANONYMOUS, countedAs: null, session: null, base: '', audited: null, forwarded: null, passage: null, body: null,
+    request, method: 'POST', url: path, origin: '', path, params: {}, query: {}, methods: '', principal: ANONYMOUS, countedAs: null, session: null, base: '', audited: null, forwarded: null, passage: null, isLong: false, body: null,
   };
 }

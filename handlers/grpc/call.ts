@@ -92,6 +92,16 @@ export interface MethodShape<Request, Response> {
   readonly writeResponse: WriteMessage<Response>;
 }
 
+/** Longer messages are taken apart in turn, in bytes. */
+export const LONG_MESSAGE_BYTES = 65_536;
+/** Taking one apart is this part of what it costs: the pieces in which it comes are read, copied and let go. */
+const TAKING_PART = 1 / 4;
+
+/** Takes a long message apart in its turn. */
+export function inTurn<T>({ turns }: App, take: () => T): Promise<T> {
+  return turns.slice(take, TAKING_PART);
+}
+
 /**
  * Where a call is decided in a cluster (ARCHITECTURE.md, "The cluster", rules 12 to 14). `here`: by the member that has it. `append`: by the leader, to which others
  * forward it, and repeatable, as the same event ids are found again. `leader`: by the leader, to which others forward it once. `leader-only`: by the leader, to which others refer the client (`not-leader`). `node`: it is about the member that has it, also where
@@ -136,7 +146,8 @@ export function unary<Request, Response>(
     async run(call) {
       const message = await onlyMessage(call);
       if (allow !== undefined) await allow(message, call);
-      const request = decode(message, shape.readRequest);
+      call.call.isLong = message.length > LONG_MESSAGE_BYTES;
+      const request = call.call.isLong ? await inTurn(call.app, () => decode(message, shape.readRequest)) : decode(message, shape.readRequest);
       const response = await answer(request, call);
       await send(call, response, shape.writeResponse);
     },

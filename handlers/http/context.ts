@@ -272,6 +272,8 @@ export interface Call {
   readonly forwarded: Forwarded | null;
   /** Whether a request that was passed on may still be decided here; null for a client's own. */
   passage: Passage | null;
+  /** It takes slices of the process (./turns.ts). */
+  isLong: boolean;
   /** The body where it was read before the handler; null where it still has to be read. */
   body: Uint8Array | null;
 }

@@ -1,31 +1,69 @@
 import type { Clock } from '../../core/ports/clock.ts';
 
+/** While others work, long work rests behind each slice for so many times as long as the slice took: that part of the process is left to them. */
+const LEFT_TO_OTHERS = 3;
+/** Others are at work where something short was answered within so many milliseconds: who asks for one thing after another has a slice or two between his answers. */
+const AT_WORK_MS = 50;
+/** A rest takes at most so many milliseconds, whatever a slice took that could not be cut. */
+const REST_MS_MAX = 100;
+
 /**
- * Work that takes long is done in slices, one slice in each turn of the process, however many such works there are: between two slices all others
- * get to work.
+ * Work that takes long is done in slices, one after another, however many such works there are: between two slices all others get to work, and while
+ * they do, most of the process is theirs. Long works alone are not held up by one another.
  */
 export class Turns {
-  readonly #clock: Pick<Clock, 'yield'>;
+  readonly #clock: Pick<Clock, 'yield' | 'sleep' | 'monotonicMs'>;
   #last = Promise.resolve();
+  #hasAnswered = false;
+  #atWorkUntilMs = -Infinity;
+  #restMs = 0;
 
-  constructor(clock: Pick<Clock, 'yield'>) {
+  constructor(clock: Pick<Clock, 'yield' | 'sleep' | 'monotonicMs'>) {
     this.#clock = clock;
+  }
+
+  /** Somebody's call, or message, was answered that took no slice. */
+  answered(): void {
+    this.#hasAnswered = true;
   }
 
   /** Resolves when it is one's turn, in the order of coming. */
   take(): Promise<void> {
-    return (this.#last = this.#last.then(() => this.#clock.yield()));
+    return this.slice(() => {});
+  }
+
+  /** Does a piece of work in its turn, which is such a part of all that there is to do for it: the rest was done as it came, which could not wait for a turn. */
+  slice<T>(work: () => T, part = 1): Promise<T> {
+    const done = this.#last.then(() => this.#leaveRoom()).then(() => {
+      const beganMs = this.#clock.monotonicMs();
+      try {
+        return work();
+      } finally {
+        this.#restMs = Math.min(REST_MS_MAX, (this.#clock.monotonicMs() - beganMs) / part * LEFT_TO_OTHERS);
+      }
+    });
+    this.#last = done.then(() => {}, () => {});
+    return done;
   }
 
   /** Does work that yields behind each of its slices. `between` is called behind each. */
   async run<T>(work: Iterator<void, T, undefined>, between?: () => void): Promise<T> {
     for (;;) {
       // The first slice has its turn, too: many may begin at once.
-      await this.take();
-      const step = work.next();
+      const step = await this.slice(() => work.next());
       if (step.done === true) return step.value;
       between?.();
     }
+  }
+
+  async #leaveRoom(): Promise<void> {
+    await this.#clock.yield();
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#hasAnswered) this.#atWorkUntilMs = nowMs + AT_WORK_MS;
+    this.#hasAnswered = false;
+    const restMs = this.#restMs;
+    this.#restMs = 0;
+    if (restMs > 0 && nowMs < this.#atWorkUntilMs) await this.#clock.sleep(restMs);
   }
 }
 

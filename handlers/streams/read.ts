@@ -112,6 +112,7 @@ export function slicedReply(call: Call, app: App, content: Sliced, chosen: Repre
 }
 
 async function longReply(call: Call, app: App, content: Sliced, chosen: Representation, caching: Caching): Promise<Reply> {
+  call.isLong = true;
   const out = new JsonBytes();
   const share = app.server.replyShareOf?.(call.request);
   const source = share?.heldBytes ?? 0;

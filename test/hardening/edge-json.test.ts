@@ -25,7 +25,7 @@ interface Counted {
 
 /** Turns of a clock, which are counted. */
 function countedTurns(): Counted {
-  const counted: Counted = { turns: new Turns({ yield: (): Promise<void> => { counted.count++; return Promise.resolve(); } }), count: 0 };
+  const counted: Counted = { turns: new Turns({ yield: (): Promise<void> => { counted.count++; return Promise.resolve(); }, sleep: () => Promise.resolve(), monotonicMs: () => 0 }), count: 0 };
   return counted;
 }
 

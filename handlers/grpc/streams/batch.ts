@@ -6,7 +6,7 @@ import type { Audited } from '../../http/context.ts';
 import { isForOthers } from '../../http/forwarded.ts';
 import { authorizeWrite, checkCaller, checkStream } from '../../streams/access.ts';
 import { auditWrite, noteMetadata } from '../../streams/audit-write.ts';
-import { GrpcError } from '../call.ts';
+import { GrpcError, inTurn, LONG_MESSAGE_BYTES } from '../call.ts';
 import type { GrpcCall, GrpcMethod } from '../call.ts';
 import { StreamsService } from '../messages/streams.ts';
 import type { BatchAppendReqOptions, BatchAppendResp, BatchAppendRespStatus } from '../messages/streams.ts';
@@ -98,7 +98,8 @@ class BatchCall {
       // The call may go on for days: who is locked out meanwhile writes nothing more.
       const caller = checkCaller(this.#grpc.call, this.#grpc.app);
       if (caller !== undefined) await caller;
-      const taken = this.#take(decode(bytes, readBatchChunk), bytes);
+      this.#grpc.call.isLong = bytes.length > LONG_MESSAGE_BYTES;
+      const taken = this.#grpc.call.isLong ? this.#takeLong(bytes) : this.#take(decode(bytes, readBatchChunk), bytes);
       if (taken !== null) await taken;
       while (this.#inFlight >= APPENDS_IN_FLIGHT_MAX) await this.#answered();
       if (this.#taking !== null) await this.#taking;
@@ -112,6 +113,12 @@ class BatchCall {
 
   #answered(): Promise<void> {
     return new Promise((resolve) => { this.#wake = resolve; });
+  }
+
+  async #takeLong(bytes: Uint8Array): Promise<void> {
+    let taken: Promise<void> | null = null;
+    await inTurn(this.#grpc.app, () => { taken = this.#take(decode(bytes, readBatchChunk), bytes); });
+    if (taken !== null) await taken;
   }
 
   /** One chunk. Null where nothing has to be waited for, as with nearly all. */
@@ -306,6 +313,7 @@ class BatchCall {
   #flush(): void {
     this.#isFlushing = false;
     if (this.#isOver || this.#answers.isEmpty) return;
+    if (!this.#grpc.call.isLong) this.#grpc.app.turns.answered();
     const taking = this.#grpc.transport.send(this.#answers.take());
     if (taking === null) return;
     const taken = taking.then(() => {
