@@ -108,10 +108,6 @@ export function readStruct(reader: Reader, end: number, depth: number): Struct {
   return message;
 }
 
-export function writeStruct(message: Struct, writer: Writer): void {
-  wire.writeMessageEntries(writer, 1, message.fields, writeValue);
-}
-
 export interface Value {
   readonly nullValue?: number | undefined;
   readonly numberValue?: number | undefined;
@@ -139,15 +135,6 @@ export function readValue(reader: Reader, end: number, depth: number): Value {
   return message;
 }
 
-export function writeValue(message: Value, writer: Writer): void {
-  if (message.nullValue !== undefined) { writer.uint32(8).int32(message.nullValue); }
-  if (message.numberValue !== undefined) { writer.uint32(17).double(message.numberValue); }
-  if (message.stringValue !== undefined) { writer.uint32(26).string(message.stringValue); }
-  if (message.boolValue !== undefined) { writer.uint32(32).bool(message.boolValue); }
-  if (message.structValue !== undefined) { writer.uint32(42).fork(); writeStruct(message.structValue, writer); writer.ldelim(); }
-  if (message.listValue !== undefined) { writer.uint32(50).fork(); writeListValue(message.listValue, writer); writer.ldelim(); }
-}
-
 export interface ListValue {
   readonly values: readonly Value[];
 }
@@ -163,8 +150,4 @@ export function readListValue(reader: Reader, end: number, depth: number): ListV
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeListValue(message: ListValue, writer: Writer): void {
-  for (const one of message.values) { writer.uint32(10).fork(); writeValue(one, writer); writer.ldelim(); }
 }

@@ -1,6 +1,6 @@
 // Made of gossip.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
-import type { Reader, Uuid, Writer } from './wire.ts';
+import type { Uuid, Writer } from './wire.ts';
 import { readEmpty as readEmptyOfShared } from './shared.ts';
 
 /** `event_store.client.gossip.Gossip` */
@@ -15,19 +15,6 @@ export interface ClusterInfo {
   readonly members: readonly MemberInfo[];
 }
 
-export function readClusterInfo(reader: Reader, end: number, depth: number): ClusterInfo {
-  const message = { members: [] as MemberInfo[] };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.members.push(readMemberInfo(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
 export function writeClusterInfo(message: ClusterInfo, writer: Writer): void {
   for (const one of message.members) { writer.uint32(10).fork(); writeMemberInfo(one, writer); writer.ldelim(); }
 }
@@ -35,20 +22,6 @@ export function writeClusterInfo(message: ClusterInfo, writer: Writer): void {
 export interface EndPoint {
   readonly address: string;
   readonly port: number;
-}
-
-export function readEndPoint(reader: Reader, end: number, depth: number): EndPoint {
-  const message = { address: '' as string, port: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.address = wire.text(reader); break;
-      case 16: message.port = reader.uint32(); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeEndPoint(message: EndPoint, writer: Writer): void {
@@ -62,23 +35,6 @@ export interface MemberInfo {
   readonly state: number;
   readonly isAlive: boolean;
   readonly httpEndPoint?: EndPoint | undefined;
-}
-
-export function readMemberInfo(reader: Reader, end: number, depth: number): MemberInfo {
-  const message = { instanceId: undefined as Uuid | undefined, timeStamp: 0 as number | bigint, state: 0, isAlive: false as boolean, httpEndPoint: undefined as EndPoint | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.instanceId = wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 16: message.timeStamp = wire.int64(reader); break;
-      case 24: message.state = reader.int32(); break;
-      case 32: message.isAlive = reader.bool(); break;
-      case 42: message.httpEndPoint = readEndPoint(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeMemberInfo(message: MemberInfo, writer: Writer): void {

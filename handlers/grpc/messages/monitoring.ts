@@ -29,26 +29,8 @@ export function readStatsReq(reader: Reader, end: number, depth: number): StatsR
   return message;
 }
 
-export function writeStatsReq(message: StatsReq, writer: Writer): void {
-  if (message.useMetadata !== false) { writer.uint32(8).bool(message.useMetadata); }
-  if (message.refreshTimePeriodInMs !== 0) { writer.uint32(32); wire.writeUint64(writer, message.refreshTimePeriodInMs); }
-}
-
 export interface StatsResp {
   readonly stats: ReadonlyMap<string, string>;
-}
-
-export function readStatsResp(reader: Reader, end: number, depth: number): StatsResp {
-  const message = { stats: new Map() as Map<string, string> };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: wire.textEntry(reader, message.stats, depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeStatsResp(message: StatsResp, writer: Writer): void {

@@ -34,10 +34,6 @@ export function readStartScavengeReq(reader: Reader, end: number, depth: number)
   return message;
 }
 
-export function writeStartScavengeReq(message: StartScavengeReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeStartScavengeReqOptions(message.options, writer); writer.ldelim(); }
-}
-
 export interface StartScavengeReqOptions {
   readonly threadCount: number;
   readonly startFromChunk: number;
@@ -57,11 +53,6 @@ export function readStartScavengeReqOptions(reader: Reader, end: number, depth: 
   return message;
 }
 
-export function writeStartScavengeReqOptions(message: StartScavengeReqOptions, writer: Writer): void {
-  if (message.threadCount !== 0) { writer.uint32(8).int32(message.threadCount); }
-  if (message.startFromChunk !== 0) { writer.uint32(16).int32(message.startFromChunk); }
-}
-
 export interface StopScavengeReq {
   readonly options?: StopScavengeReqOptions | undefined;
 }
@@ -77,10 +68,6 @@ export function readStopScavengeReq(reader: Reader, end: number, depth: number):
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeStopScavengeReq(message: StopScavengeReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeStopScavengeReqOptions(message.options, writer); writer.ldelim(); }
 }
 
 export interface StopScavengeReqOptions {
@@ -100,27 +87,9 @@ export function readStopScavengeReqOptions(reader: Reader, end: number, depth: n
   return message;
 }
 
-export function writeStopScavengeReqOptions(message: StopScavengeReqOptions, writer: Writer): void {
-  if (message.scavengeId !== '') { writer.uint32(10).string(message.scavengeId); }
-}
-
 export interface ScavengeResp {
   readonly scavengeId: string;
   readonly scavengeResult: number;
-}
-
-export function readScavengeResp(reader: Reader, end: number, depth: number): ScavengeResp {
-  const message = { scavengeId: '' as string, scavengeResult: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.scavengeId = wire.text(reader); break;
-      case 16: message.scavengeResult = reader.int32(); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeScavengeResp(message: ScavengeResp, writer: Writer): void {
@@ -145,8 +114,4 @@ export function readSetNodePriorityReq(reader: Reader, end: number, depth: numbe
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeSetNodePriorityReq(message: SetNodePriorityReq, writer: Writer): void {
-  if (message.priority !== 0) { writer.uint32(8).int32(message.priority); }
 }

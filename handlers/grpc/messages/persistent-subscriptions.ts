@@ -3,8 +3,6 @@ import * as wire from './wire.ts';
 import type { Reader, Uuid, Writer } from './wire.ts';
 import { readEmpty as readEmptyOfShared, readStreamIdentifier as readStreamIdentifierOfShared, type Empty as SharedEmpty, type StreamIdentifier as SharedStreamIdentifier, writeEmpty as writeEmptyOfShared, writeStreamIdentifier as writeStreamIdentifierOfShared } from './shared.ts';
 
-const NOTHING = {};
-
 /** `event_store.client.persistent_subscriptions.PersistentSubscriptions` */
 export const PersistentSubscriptionsService = {
   name: 'event_store.client.persistent_subscriptions.PersistentSubscriptions',
@@ -40,10 +38,6 @@ export function readCreateReq(reader: Reader, end: number, depth: number): Creat
   return message;
 }
 
-export function writeCreateReq(message: CreateReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeCreateReqOptions(message.options, writer); writer.ldelim(); }
-}
-
 export interface CreateReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly groupName: string;
@@ -69,14 +63,6 @@ export function readCreateReqOptions(reader: Reader, end: number, depth: number)
   return message;
 }
 
-export function writeCreateReqOptions(message: CreateReqOptions, writer: Writer): void {
-  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.groupName !== '') { writer.uint32(18).string(message.groupName); }
-  if (message.settings !== undefined) { writer.uint32(26).fork(); writeCreateReqSettings(message.settings, writer); writer.ldelim(); }
-  if (message.stream !== undefined) { writer.uint32(34).fork(); writeCreateReqStreamOptions(message.stream, writer); writer.ldelim(); }
-  if (message.all !== undefined) { writer.uint32(42).fork(); writeCreateReqAllOptions(message.all, writer); writer.ldelim(); }
-}
-
 export interface CreateReqStreamOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly revision?: number | undefined;
@@ -98,13 +84,6 @@ export function readCreateReqStreamOptions(reader: Reader, end: number, depth: n
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeCreateReqStreamOptions(message: CreateReqStreamOptions, writer: Writer): void {
-  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.revision !== undefined) { writer.uint32(16); wire.writeUint64(writer, message.revision); }
-  if (message.start !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.start, writer); writer.ldelim(); }
-  if (message.end !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.end, writer); writer.ldelim(); }
 }
 
 export interface CreateReqAllOptions {
@@ -132,14 +111,6 @@ export function readCreateReqAllOptions(reader: Reader, end: number, depth: numb
   return message;
 }
 
-export function writeCreateReqAllOptions(message: CreateReqAllOptions, writer: Writer): void {
-  if (message.position !== undefined) { writer.uint32(10).fork(); writeCreateReqPosition(message.position, writer); writer.ldelim(); }
-  if (message.start !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.start, writer); writer.ldelim(); }
-  if (message.end !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.end, writer); writer.ldelim(); }
-  if (message.filter !== undefined) { writer.uint32(34).fork(); writeCreateReqFilterOptions(message.filter, writer); writer.ldelim(); }
-  if (message.noFilter !== undefined) { writer.uint32(42).fork(); writeEmptyOfShared(message.noFilter, writer); writer.ldelim(); }
-}
-
 export interface CreateReqFilterOptions {
   readonly streamIdentifier?: CreateReqFilterOptionsExpression | undefined;
   readonly eventType?: CreateReqFilterOptionsExpression | undefined;
@@ -165,14 +136,6 @@ export function readCreateReqFilterOptions(reader: Reader, end: number, depth: n
   return message;
 }
 
-export function writeCreateReqFilterOptions(message: CreateReqFilterOptions, writer: Writer): void {
-  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeCreateReqFilterOptionsExpression(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.eventType !== undefined) { writer.uint32(18).fork(); writeCreateReqFilterOptionsExpression(message.eventType, writer); writer.ldelim(); }
-  if (message.max !== undefined) { writer.uint32(24).uint32(message.max); }
-  if (message.count !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.count, writer); writer.ldelim(); }
-  if (message.checkpointIntervalMultiplier !== 0) { writer.uint32(40).uint32(message.checkpointIntervalMultiplier); }
-}
-
 export interface CreateReqFilterOptionsExpression {
   readonly regex: string;
   readonly prefix: readonly string[];
@@ -192,11 +155,6 @@ export function readCreateReqFilterOptionsExpression(reader: Reader, end: number
   return message;
 }
 
-export function writeCreateReqFilterOptionsExpression(message: CreateReqFilterOptionsExpression, writer: Writer): void {
-  if (message.regex !== '') { writer.uint32(10).string(message.regex); }
-  for (const one of message.prefix) { writer.uint32(18).string(one); }
-}
-
 export interface CreateReqPosition {
   readonly commitPosition: number;
   readonly preparePosition: number;
@@ -214,11 +172,6 @@ export function readCreateReqPosition(reader: Reader, end: number, depth: number
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeCreateReqPosition(message: CreateReqPosition, writer: Writer): void {
-  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
-  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
 }
 
 export interface CreateReqSettings {
@@ -268,35 +221,7 @@ export function readCreateReqSettings(reader: Reader, end: number, depth: number
   return message;
 }
 
-export function writeCreateReqSettings(message: CreateReqSettings, writer: Writer): void {
-  if (message.resolveLinks !== false) { writer.uint32(8).bool(message.resolveLinks); }
-  if (message.revision !== 0) { writer.uint32(16); wire.writeUint64(writer, message.revision); }
-  if (message.extraStatistics !== false) { writer.uint32(24).bool(message.extraStatistics); }
-  if (message.messageTimeoutTicks !== undefined) { writer.uint32(32); wire.writeInt64(writer, message.messageTimeoutTicks); }
-  if (message.maxRetryCount !== 0) { writer.uint32(40).int32(message.maxRetryCount); }
-  if (message.checkpointAfterTicks !== undefined) { writer.uint32(48); wire.writeInt64(writer, message.checkpointAfterTicks); }
-  if (message.minCheckpointCount !== 0) { writer.uint32(56).int32(message.minCheckpointCount); }
-  if (message.maxCheckpointCount !== 0) { writer.uint32(64).int32(message.maxCheckpointCount); }
-  if (message.maxSubscriberCount !== 0) { writer.uint32(72).int32(message.maxSubscriberCount); }
-  if (message.liveBufferSize !== 0) { writer.uint32(80).int32(message.liveBufferSize); }
-  if (message.readBatchSize !== 0) { writer.uint32(88).int32(message.readBatchSize); }
-  if (message.historyBufferSize !== 0) { writer.uint32(96).int32(message.historyBufferSize); }
-  if (message.namedConsumerStrategy !== 0) { writer.uint32(104).int32(message.namedConsumerStrategy); }
-  if (message.messageTimeoutMs !== undefined) { writer.uint32(112).int32(message.messageTimeoutMs); }
-  if (message.checkpointAfterMs !== undefined) { writer.uint32(120).int32(message.checkpointAfterMs); }
-  if (message.consumerStrategy !== '') { writer.uint32(130).string(message.consumerStrategy); }
-}
-
 export interface CreateResp {
-}
-
-export function readCreateResp(reader: Reader, end: number, depth: number): CreateResp {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
 }
 
 export function writeCreateResp(_message: CreateResp, _writer: Writer): void {
@@ -317,10 +242,6 @@ export function readUpdateReq(reader: Reader, end: number, depth: number): Updat
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeUpdateReq(message: UpdateReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeUpdateReqOptions(message.options, writer); writer.ldelim(); }
 }
 
 export interface UpdateReqOptions {
@@ -348,14 +269,6 @@ export function readUpdateReqOptions(reader: Reader, end: number, depth: number)
   return message;
 }
 
-export function writeUpdateReqOptions(message: UpdateReqOptions, writer: Writer): void {
-  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.groupName !== '') { writer.uint32(18).string(message.groupName); }
-  if (message.settings !== undefined) { writer.uint32(26).fork(); writeUpdateReqSettings(message.settings, writer); writer.ldelim(); }
-  if (message.stream !== undefined) { writer.uint32(34).fork(); writeUpdateReqStreamOptions(message.stream, writer); writer.ldelim(); }
-  if (message.all !== undefined) { writer.uint32(42).fork(); writeUpdateReqAllOptions(message.all, writer); writer.ldelim(); }
-}
-
 export interface UpdateReqStreamOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly revision?: number | undefined;
@@ -379,13 +292,6 @@ export function readUpdateReqStreamOptions(reader: Reader, end: number, depth: n
   return message;
 }
 
-export function writeUpdateReqStreamOptions(message: UpdateReqStreamOptions, writer: Writer): void {
-  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.revision !== undefined) { writer.uint32(16); wire.writeUint64(writer, message.revision); }
-  if (message.start !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.start, writer); writer.ldelim(); }
-  if (message.end !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.end, writer); writer.ldelim(); }
-}
-
 export interface UpdateReqAllOptions {
   readonly position?: UpdateReqPosition | undefined;
   readonly start?: SharedEmpty | undefined;
@@ -407,12 +313,6 @@ export function readUpdateReqAllOptions(reader: Reader, end: number, depth: numb
   return message;
 }
 
-export function writeUpdateReqAllOptions(message: UpdateReqAllOptions, writer: Writer): void {
-  if (message.position !== undefined) { writer.uint32(10).fork(); writeUpdateReqPosition(message.position, writer); writer.ldelim(); }
-  if (message.start !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.start, writer); writer.ldelim(); }
-  if (message.end !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.end, writer); writer.ldelim(); }
-}
-
 export interface UpdateReqPosition {
   readonly commitPosition: number;
   readonly preparePosition: number;
@@ -430,11 +330,6 @@ export function readUpdateReqPosition(reader: Reader, end: number, depth: number
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeUpdateReqPosition(message: UpdateReqPosition, writer: Writer): void {
-  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
-  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
 }
 
 export interface UpdateReqSettings {
@@ -482,34 +377,7 @@ export function readUpdateReqSettings(reader: Reader, end: number, depth: number
   return message;
 }
 
-export function writeUpdateReqSettings(message: UpdateReqSettings, writer: Writer): void {
-  if (message.resolveLinks !== false) { writer.uint32(8).bool(message.resolveLinks); }
-  if (message.revision !== 0) { writer.uint32(16); wire.writeUint64(writer, message.revision); }
-  if (message.extraStatistics !== false) { writer.uint32(24).bool(message.extraStatistics); }
-  if (message.messageTimeoutTicks !== undefined) { writer.uint32(32); wire.writeInt64(writer, message.messageTimeoutTicks); }
-  if (message.maxRetryCount !== 0) { writer.uint32(40).int32(message.maxRetryCount); }
-  if (message.checkpointAfterTicks !== undefined) { writer.uint32(48); wire.writeInt64(writer, message.checkpointAfterTicks); }
-  if (message.minCheckpointCount !== 0) { writer.uint32(56).int32(message.minCheckpointCount); }
-  if (message.maxCheckpointCount !== 0) { writer.uint32(64).int32(message.maxCheckpointCount); }
-  if (message.maxSubscriberCount !== 0) { writer.uint32(72).int32(message.maxSubscriberCount); }
-  if (message.liveBufferSize !== 0) { writer.uint32(80).int32(message.liveBufferSize); }
-  if (message.readBatchSize !== 0) { writer.uint32(88).int32(message.readBatchSize); }
-  if (message.historyBufferSize !== 0) { writer.uint32(96).int32(message.historyBufferSize); }
-  if (message.namedConsumerStrategy !== 0) { writer.uint32(104).int32(message.namedConsumerStrategy); }
-  if (message.messageTimeoutMs !== undefined) { writer.uint32(112).int32(message.messageTimeoutMs); }
-  if (message.checkpointAfterMs !== undefined) { writer.uint32(120).int32(message.checkpointAfterMs); }
-}
-
 export interface UpdateResp {
-}
-
-export function readUpdateResp(reader: Reader, end: number, depth: number): UpdateResp {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
 }
 
 export function writeUpdateResp(_message: UpdateResp, _writer: Writer): void {
@@ -530,10 +398,6 @@ export function readDeleteReq(reader: Reader, end: number, depth: number): Delet
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeDeleteReq(message: DeleteReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeDeleteReqOptions(message.options, writer); writer.ldelim(); }
 }
 
 export interface DeleteReqOptions {
@@ -557,22 +421,7 @@ export function readDeleteReqOptions(reader: Reader, end: number, depth: number)
   return message;
 }
 
-export function writeDeleteReqOptions(message: DeleteReqOptions, writer: Writer): void {
-  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.groupName !== '') { writer.uint32(18).string(message.groupName); }
-  if (message.all !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.all, writer); writer.ldelim(); }
-}
-
 export interface DeleteResp {
-}
-
-export function readDeleteResp(reader: Reader, end: number, depth: number): DeleteResp {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
 }
 
 export function writeDeleteResp(_message: DeleteResp, _writer: Writer): void {
@@ -597,12 +446,6 @@ export function readReadReq(reader: Reader, end: number, depth: number): ReadReq
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeReadReq(message: ReadReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeReadReqOptions(message.options, writer); writer.ldelim(); }
-  if (message.ack !== undefined) { writer.uint32(18).fork(); writeReadReqAck(message.ack, writer); writer.ldelim(); }
-  if (message.nack !== undefined) { writer.uint32(26).fork(); writeReadReqNack(message.nack, writer); writer.ldelim(); }
 }
 
 export interface ReadReqOptions {
@@ -630,14 +473,6 @@ export function readReadReqOptions(reader: Reader, end: number, depth: number): 
   return message;
 }
 
-export function writeReadReqOptions(message: ReadReqOptions, writer: Writer): void {
-  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.groupName !== '') { writer.uint32(18).string(message.groupName); }
-  if (message.bufferSize !== 0) { writer.uint32(24).int32(message.bufferSize); }
-  if (message.uuidOption !== undefined) { writer.uint32(34).fork(); writeReadReqOptionsUUIDOption(message.uuidOption, writer); writer.ldelim(); }
-  if (message.all !== undefined) { writer.uint32(42).fork(); writeEmptyOfShared(message.all, writer); writer.ldelim(); }
-}
-
 export interface ReadReqOptionsUUIDOption {
   readonly structured?: SharedEmpty | undefined;
   readonly string?: SharedEmpty | undefined;
@@ -657,11 +492,6 @@ export function readReadReqOptionsUUIDOption(reader: Reader, end: number, depth:
   return message;
 }
 
-export function writeReadReqOptionsUUIDOption(message: ReadReqOptionsUUIDOption, writer: Writer): void {
-  if (message.structured !== undefined) { writer.uint32(10).fork(); writeEmptyOfShared(message.structured, writer); writer.ldelim(); }
-  if (message.string !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.string, writer); writer.ldelim(); }
-}
-
 export interface ReadReqAck {
   readonly id: Uint8Array;
   readonly ids: readonly Uuid[];
@@ -679,11 +509,6 @@ export function readReadReqAck(reader: Reader, end: number, depth: number): Read
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeReadReqAck(message: ReadReqAck, writer: Writer): void {
-  if (message.id.length > 0) { writer.uint32(10).bytes(message.id); }
-  for (const one of message.ids) { writer.uint32(18).fork(); wire.writeUuid(one, writer); writer.ldelim(); }
 }
 
 export interface ReadReqNack {
@@ -709,32 +534,11 @@ export function readReadReqNack(reader: Reader, end: number, depth: number): Rea
   return message;
 }
 
-export function writeReadReqNack(message: ReadReqNack, writer: Writer): void {
-  if (message.id.length > 0) { writer.uint32(10).bytes(message.id); }
-  for (const one of message.ids) { writer.uint32(18).fork(); wire.writeUuid(one, writer); writer.ldelim(); }
-  if (message.action !== 0) { writer.uint32(24).int32(message.action); }
-  if (message.reason !== '') { writer.uint32(34).string(message.reason); }
-}
-
 export const ReadReqNackAction = { Unknown: 0, Park: 1, Retry: 2, Skip: 3, Stop: 4 } as const;
 
 export interface ReadResp {
   readonly event?: ReadRespReadEvent | undefined;
   readonly subscriptionConfirmation?: ReadRespSubscriptionConfirmation | undefined;
-}
-
-export function readReadResp(reader: Reader, end: number, depth: number): ReadResp {
-  const message = { event: undefined as ReadRespReadEvent | undefined, subscriptionConfirmation: undefined as ReadRespSubscriptionConfirmation | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.event = readReadRespReadEvent(reader, wire.endOf(reader, depth + 1), depth + 1); message.subscriptionConfirmation = undefined; break;
-      case 18: message.subscriptionConfirmation = readReadRespSubscriptionConfirmation(reader, wire.endOf(reader, depth + 1), depth + 1); message.event = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeReadResp(message: ReadResp, writer: Writer): void {
@@ -749,24 +553,6 @@ export interface ReadRespReadEvent {
   readonly noPosition?: SharedEmpty | undefined;
   readonly retryCount?: number | undefined;
   readonly noRetryCount?: SharedEmpty | undefined;
-}
-
-export function readReadRespReadEvent(reader: Reader, end: number, depth: number): ReadRespReadEvent {
-  const message = { event: undefined as ReadRespReadEventRecordedEvent | undefined, link: undefined as ReadRespReadEventRecordedEvent | undefined, commitPosition: undefined as number | undefined, noPosition: undefined as SharedEmpty | undefined, retryCount: undefined as number | undefined, noRetryCount: undefined as SharedEmpty | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.event = readReadRespReadEventRecordedEvent(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 18: message.link = readReadRespReadEventRecordedEvent(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 24: message.commitPosition = wire.uint64(reader); message.noPosition = undefined; break;
-      case 34: message.noPosition = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.commitPosition = undefined; break;
-      case 40: message.retryCount = reader.int32(); message.noRetryCount = undefined; break;
-      case 50: message.noRetryCount = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.retryCount = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeReadRespReadEvent(message: ReadRespReadEvent, writer: Writer): void {
@@ -789,26 +575,6 @@ export interface ReadRespReadEventRecordedEvent {
   readonly data: Uint8Array;
 }
 
-export function readReadRespReadEventRecordedEvent(reader: Reader, end: number, depth: number): ReadRespReadEventRecordedEvent {
-  const message = { id: undefined as Uuid | undefined, streamIdentifier: undefined as SharedStreamIdentifier | undefined, streamRevision: 0, preparePosition: 0, commitPosition: 0, metadata: new Map() as Map<string, string>, customMetadata: wire.NO_BYTES as Uint8Array, data: wire.NO_BYTES as Uint8Array };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.id = wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 18: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 24: message.streamRevision = wire.uint64(reader); break;
-      case 32: message.preparePosition = wire.uint64(reader); break;
-      case 40: message.commitPosition = wire.uint64(reader); break;
-      case 50: wire.textEntry(reader, message.metadata, depth + 1); break;
-      case 58: message.customMetadata = wire.bytes(reader); break;
-      case 66: message.data = wire.bytes(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
 export function writeReadRespReadEventRecordedEvent(message: ReadRespReadEventRecordedEvent, writer: Writer): void {
   if (message.id !== undefined) { writer.uint32(10).fork(); wire.writeUuid(message.id, writer); writer.ldelim(); }
   if (message.streamIdentifier !== undefined) { writer.uint32(18).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
@@ -822,19 +588,6 @@ export function writeReadRespReadEventRecordedEvent(message: ReadRespReadEventRe
 
 export interface ReadRespSubscriptionConfirmation {
   readonly subscriptionId: string;
-}
-
-export function readReadRespSubscriptionConfirmation(reader: Reader, end: number, depth: number): ReadRespSubscriptionConfirmation {
-  const message = { subscriptionId: '' as string };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.subscriptionId = wire.text(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeReadRespSubscriptionConfirmation(message: ReadRespSubscriptionConfirmation, writer: Writer): void {
@@ -858,10 +611,6 @@ export function readGetInfoReq(reader: Reader, end: number, depth: number): GetI
   return message;
 }
 
-export function writeGetInfoReq(message: GetInfoReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeGetInfoReqOptions(message.options, writer); writer.ldelim(); }
-}
-
 export interface GetInfoReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly all?: SharedEmpty | undefined;
@@ -883,27 +632,8 @@ export function readGetInfoReqOptions(reader: Reader, end: number, depth: number
   return message;
 }
 
-export function writeGetInfoReqOptions(message: GetInfoReqOptions, writer: Writer): void {
-  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.all !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.all, writer); writer.ldelim(); }
-  if (message.groupName !== '') { writer.uint32(26).string(message.groupName); }
-}
-
 export interface GetInfoResp {
   readonly subscriptionInfo?: SubscriptionInfo | undefined;
-}
-
-export function readGetInfoResp(reader: Reader, end: number, depth: number): GetInfoResp {
-  const message = { subscriptionInfo: undefined as SubscriptionInfo | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.subscriptionInfo = readSubscriptionInfo(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeGetInfoResp(message: GetInfoResp, writer: Writer): void {
@@ -939,46 +669,6 @@ export interface SubscriptionInfo {
   readonly namedConsumerStrategy: string;
   readonly maxSubscriberCount: number;
   readonly parkedMessageCount: number | bigint;
-}
-
-export function readSubscriptionInfo(reader: Reader, end: number, depth: number): SubscriptionInfo {
-  const message = { eventSource: '' as string, groupName: '' as string, status: '' as string, connections: [] as SubscriptionInfoConnectionInfo[], averagePerSecond: 0, totalItems: 0 as number | bigint, countSinceLastMeasurement: 0 as number | bigint, lastCheckpointedEventPosition: '' as string, lastKnownEventPosition: '' as string, resolveLinkTos: false as boolean, startFrom: '' as string, messageTimeoutMilliseconds: 0, extraStatistics: false as boolean, maxRetryCount: 0, liveBufferSize: 0, bufferSize: 0, readBatchSize: 0, checkPointAfterMilliseconds: 0, minCheckPointCount: 0, maxCheckPointCount: 0, readBufferCount: 0, liveBufferCount: 0 as number | bigint, retryBufferCount: 0, totalInFlightMessages: 0, outstandingMessagesCount: 0, namedConsumerStrategy: '' as string, maxSubscriberCount: 0, parkedMessageCount: 0 as number | bigint };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.eventSource = wire.text(reader); break;
-      case 18: message.groupName = wire.text(reader); break;
-      case 26: message.status = wire.text(reader); break;
-      case 34: message.connections.push(readSubscriptionInfoConnectionInfo(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
-      case 40: message.averagePerSecond = reader.int32(); break;
-      case 48: message.totalItems = wire.int64(reader); break;
-      case 56: message.countSinceLastMeasurement = wire.int64(reader); break;
-      case 66: message.lastCheckpointedEventPosition = wire.text(reader); break;
-      case 74: message.lastKnownEventPosition = wire.text(reader); break;
-      case 80: message.resolveLinkTos = reader.bool(); break;
-      case 90: message.startFrom = wire.text(reader); break;
-      case 96: message.messageTimeoutMilliseconds = reader.int32(); break;
-      case 104: message.extraStatistics = reader.bool(); break;
-      case 112: message.maxRetryCount = reader.int32(); break;
-      case 120: message.liveBufferSize = reader.int32(); break;
-      case 128: message.bufferSize = reader.int32(); break;
-      case 136: message.readBatchSize = reader.int32(); break;
-      case 144: message.checkPointAfterMilliseconds = reader.int32(); break;
-      case 152: message.minCheckPointCount = reader.int32(); break;
-      case 160: message.maxCheckPointCount = reader.int32(); break;
-      case 168: message.readBufferCount = reader.int32(); break;
-      case 176: message.liveBufferCount = wire.int64(reader); break;
-      case 184: message.retryBufferCount = reader.int32(); break;
-      case 192: message.totalInFlightMessages = reader.int32(); break;
-      case 200: message.outstandingMessagesCount = reader.int32(); break;
-      case 210: message.namedConsumerStrategy = wire.text(reader); break;
-      case 216: message.maxSubscriberCount = reader.int32(); break;
-      case 224: message.parkedMessageCount = wire.int64(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeSubscriptionInfo(message: SubscriptionInfo, writer: Writer): void {
@@ -1024,27 +714,6 @@ export interface SubscriptionInfoConnectionInfo {
   readonly connectionName: string;
 }
 
-export function readSubscriptionInfoConnectionInfo(reader: Reader, end: number, depth: number): SubscriptionInfoConnectionInfo {
-  const message = { from: '' as string, username: '' as string, averageItemsPerSecond: 0, totalItems: 0 as number | bigint, countSinceLastMeasurement: 0 as number | bigint, observedMeasurements: [] as SubscriptionInfoMeasurement[], availableSlots: 0, inFlightMessages: 0, connectionName: '' as string };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.from = wire.text(reader); break;
-      case 18: message.username = wire.text(reader); break;
-      case 24: message.averageItemsPerSecond = reader.int32(); break;
-      case 32: message.totalItems = wire.int64(reader); break;
-      case 40: message.countSinceLastMeasurement = wire.int64(reader); break;
-      case 50: message.observedMeasurements.push(readSubscriptionInfoMeasurement(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
-      case 56: message.availableSlots = reader.int32(); break;
-      case 64: message.inFlightMessages = reader.int32(); break;
-      case 74: message.connectionName = wire.text(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
 export function writeSubscriptionInfoConnectionInfo(message: SubscriptionInfoConnectionInfo, writer: Writer): void {
   if (message.from !== '') { writer.uint32(10).string(message.from); }
   if (message.username !== '') { writer.uint32(18).string(message.username); }
@@ -1060,20 +729,6 @@ export function writeSubscriptionInfoConnectionInfo(message: SubscriptionInfoCon
 export interface SubscriptionInfoMeasurement {
   readonly key: string;
   readonly value: number | bigint;
-}
-
-export function readSubscriptionInfoMeasurement(reader: Reader, end: number, depth: number): SubscriptionInfoMeasurement {
-  const message = { key: '' as string, value: 0 as number | bigint };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.key = wire.text(reader); break;
-      case 16: message.value = wire.int64(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeSubscriptionInfoMeasurement(message: SubscriptionInfoMeasurement, writer: Writer): void {
@@ -1096,10 +751,6 @@ export function readReplayParkedReq(reader: Reader, end: number, depth: number):
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeReplayParkedReq(message: ReplayParkedReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeReplayParkedReqOptions(message.options, writer); writer.ldelim(); }
 }
 
 export interface ReplayParkedReqOptions {
@@ -1127,24 +778,7 @@ export function readReplayParkedReqOptions(reader: Reader, end: number, depth: n
   return message;
 }
 
-export function writeReplayParkedReqOptions(message: ReplayParkedReqOptions, writer: Writer): void {
-  if (message.groupName !== '') { writer.uint32(10).string(message.groupName); }
-  if (message.streamIdentifier !== undefined) { writer.uint32(18).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.all !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.all, writer); writer.ldelim(); }
-  if (message.stopAt !== undefined) { writer.uint32(32); wire.writeInt64(writer, message.stopAt); }
-  if (message.noLimit !== undefined) { writer.uint32(42).fork(); writeEmptyOfShared(message.noLimit, writer); writer.ldelim(); }
-}
-
 export interface ReplayParkedResp {
-}
-
-export function readReplayParkedResp(reader: Reader, end: number, depth: number): ReplayParkedResp {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
 }
 
 export function writeReplayParkedResp(_message: ReplayParkedResp, _writer: Writer): void {
@@ -1165,10 +799,6 @@ export function readTruncateParkedReq(reader: Reader, end: number, depth: number
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeTruncateParkedReq(message: TruncateParkedReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeTruncateParkedReqOptions(message.options, writer); writer.ldelim(); }
 }
 
 export interface TruncateParkedReqOptions {
@@ -1196,24 +826,7 @@ export function readTruncateParkedReqOptions(reader: Reader, end: number, depth:
   return message;
 }
 
-export function writeTruncateParkedReqOptions(message: TruncateParkedReqOptions, writer: Writer): void {
-  if (message.groupName !== '') { writer.uint32(10).string(message.groupName); }
-  if (message.streamIdentifier !== undefined) { writer.uint32(18).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.all !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.all, writer); writer.ldelim(); }
-  if (message.stopAt !== undefined) { writer.uint32(32); wire.writeInt64(writer, message.stopAt); }
-  if (message.noLimit !== undefined) { writer.uint32(42).fork(); writeEmptyOfShared(message.noLimit, writer); writer.ldelim(); }
-}
-
 export interface TruncateParkedResp {
-}
-
-export function readTruncateParkedResp(reader: Reader, end: number, depth: number): TruncateParkedResp {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
 }
 
 export function writeTruncateParkedResp(_message: TruncateParkedResp, _writer: Writer): void {
@@ -1236,10 +849,6 @@ export function readListReq(reader: Reader, end: number, depth: number): ListReq
   return message;
 }
 
-export function writeListReq(message: ListReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeListReqOptions(message.options, writer); writer.ldelim(); }
-}
-
 export interface ListReqOptions {
   readonly listAllSubscriptions?: SharedEmpty | undefined;
   readonly listForStream?: ListReqStreamOption | undefined;
@@ -1257,11 +866,6 @@ export function readListReqOptions(reader: Reader, end: number, depth: number): 
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeListReqOptions(message: ListReqOptions, writer: Writer): void {
-  if (message.listAllSubscriptions !== undefined) { writer.uint32(10).fork(); writeEmptyOfShared(message.listAllSubscriptions, writer); writer.ldelim(); }
-  if (message.listForStream !== undefined) { writer.uint32(18).fork(); writeListReqStreamOption(message.listForStream, writer); writer.ldelim(); }
 }
 
 export interface ListReqStreamOption {
@@ -1283,26 +887,8 @@ export function readListReqStreamOption(reader: Reader, end: number, depth: numb
   return message;
 }
 
-export function writeListReqStreamOption(message: ListReqStreamOption, writer: Writer): void {
-  if (message.stream !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.stream, writer); writer.ldelim(); }
-  if (message.all !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.all, writer); writer.ldelim(); }
-}
-
 export interface ListResp {
   readonly subscriptions: readonly SubscriptionInfo[];
-}
-
-export function readListResp(reader: Reader, end: number, depth: number): ListResp {
-  const message = { subscriptions: [] as SubscriptionInfo[] };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.subscriptions.push(readSubscriptionInfo(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeListResp(message: ListResp, writer: Writer): void {

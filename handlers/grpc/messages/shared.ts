@@ -1,7 +1,7 @@
 // Made of shared.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
 import type { Reader, Writer } from './wire.ts';
-import { readEmpty as readEmptyOfGoogle, type Empty as GoogleEmpty, writeEmpty as writeEmptyOfGoogle } from './google.ts';
+import { type Empty as GoogleEmpty, writeEmpty as writeEmptyOfGoogle } from './google.ts';
 
 const NOTHING = {};
 
@@ -74,24 +74,6 @@ export interface WrongExpectedVersion {
   readonly expectedNoStream?: GoogleEmpty | undefined;
 }
 
-export function readWrongExpectedVersion(reader: Reader, end: number, depth: number): WrongExpectedVersion {
-  const message = { currentStreamRevision: undefined as number | undefined, currentNoStream: undefined as GoogleEmpty | undefined, expectedStreamPosition: undefined as number | undefined, expectedAny: undefined as GoogleEmpty | undefined, expectedStreamExists: undefined as GoogleEmpty | undefined, expectedNoStream: undefined as GoogleEmpty | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.currentStreamRevision = wire.uint64(reader); message.currentNoStream = undefined; break;
-      case 18: message.currentNoStream = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.currentStreamRevision = undefined; break;
-      case 24: message.expectedStreamPosition = wire.uint64(reader); message.expectedAny = undefined; message.expectedStreamExists = undefined; message.expectedNoStream = undefined; break;
-      case 34: message.expectedAny = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.expectedStreamPosition = undefined; message.expectedStreamExists = undefined; message.expectedNoStream = undefined; break;
-      case 42: message.expectedStreamExists = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.expectedStreamPosition = undefined; message.expectedAny = undefined; message.expectedNoStream = undefined; break;
-      case 50: message.expectedNoStream = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.expectedStreamPosition = undefined; message.expectedAny = undefined; message.expectedStreamExists = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
 export function writeWrongExpectedVersion(message: WrongExpectedVersion, writer: Writer): void {
   if (message.currentStreamRevision !== undefined) { writer.uint32(8); wire.writeUint64(writer, message.currentStreamRevision); }
   if (message.currentNoStream !== undefined) { writer.uint32(18).fork(); writeEmptyOfGoogle(message.currentNoStream, writer); writer.ldelim(); }
@@ -104,28 +86,10 @@ export function writeWrongExpectedVersion(message: WrongExpectedVersion, writer:
 export interface AccessDenied {
 }
 
-export function readAccessDenied(reader: Reader, end: number, depth: number): AccessDenied {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
-}
-
 export function writeAccessDenied(_message: AccessDenied, _writer: Writer): void {
 }
 
 export interface Timeout {
-}
-
-export function readTimeout(reader: Reader, end: number, depth: number): Timeout {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
 }
 
 export function writeTimeout(_message: Timeout, _writer: Writer): void {
@@ -134,48 +98,11 @@ export function writeTimeout(_message: Timeout, _writer: Writer): void {
 export interface Unknown {
 }
 
-export function readUnknown(reader: Reader, end: number, depth: number): Unknown {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
-}
-
 export function writeUnknown(_message: Unknown, _writer: Writer): void {
-}
-
-export interface InvalidTransaction {
-}
-
-export function readInvalidTransaction(reader: Reader, end: number, depth: number): InvalidTransaction {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
-}
-
-export function writeInvalidTransaction(_message: InvalidTransaction, _writer: Writer): void {
 }
 
 export interface StreamDeleted {
   readonly streamIdentifier?: StreamIdentifier | undefined;
-}
-
-export function readStreamDeleted(reader: Reader, end: number, depth: number): StreamDeleted {
-  const message = { streamIdentifier: undefined as StreamIdentifier | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readStreamIdentifier(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeStreamDeleted(message: StreamDeleted, writer: Writer): void {
@@ -184,19 +111,6 @@ export function writeStreamDeleted(message: StreamDeleted, writer: Writer): void
 
 export interface MaximumAppendSizeExceeded {
   readonly maxAppendSize: number;
-}
-
-export function readMaximumAppendSizeExceeded(reader: Reader, end: number, depth: number): MaximumAppendSizeExceeded {
-  const message = { maxAppendSize: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.maxAppendSize = reader.uint32(); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeMaximumAppendSizeExceeded(message: MaximumAppendSizeExceeded, writer: Writer): void {
@@ -209,21 +123,6 @@ export interface MaximumAppendEventSizeExceeded {
   readonly maxAppendEventSize: number;
 }
 
-export function readMaximumAppendEventSizeExceeded(reader: Reader, end: number, depth: number): MaximumAppendEventSizeExceeded {
-  const message = { eventId: '' as string, proposedEventSize: 0, maxAppendEventSize: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.eventId = wire.text(reader); break;
-      case 16: message.proposedEventSize = reader.uint32(); break;
-      case 24: message.maxAppendEventSize = reader.uint32(); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
 export function writeMaximumAppendEventSizeExceeded(message: MaximumAppendEventSizeExceeded, writer: Writer): void {
   if (message.eventId !== '') { writer.uint32(10).string(message.eventId); }
   if (message.proposedEventSize !== 0) { writer.uint32(16).uint32(message.proposedEventSize); }
@@ -232,19 +131,6 @@ export function writeMaximumAppendEventSizeExceeded(message: MaximumAppendEventS
 
 export interface BadRequest {
   readonly message: string;
-}
-
-export function readBadRequest(reader: Reader, end: number, depth: number): BadRequest {
-  const message = { message: '' as string };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.message = wire.text(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeBadRequest(message: BadRequest, writer: Writer): void {

@@ -1,7 +1,7 @@
 // Made of streams-v2.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
 import type { Reader, Writer } from './wire.ts';
-import { readValue as readValueOfGoogle, type Value as GoogleValue, writeValue as writeValueOfGoogle } from './google.ts';
+import { readValue as readValueOfGoogle, type Value as GoogleValue } from './google.ts';
 
 /** `kurrentdb.protocol.v2.streams.StreamsService` */
 export const StreamsServiceService = {
@@ -35,12 +35,6 @@ export function readSchemaInfo(reader: Reader, end: number, depth: number): Sche
   return message;
 }
 
-export function writeSchemaInfo(message: SchemaInfo, writer: Writer): void {
-  if (message.format !== 0) { writer.uint32(8).int32(message.format); }
-  if (message.name !== '') { writer.uint32(18).string(message.name); }
-  if (message.id !== '') { writer.uint32(26).string(message.id); }
-}
-
 export interface AppendRecord {
   readonly recordId?: string | undefined;
   readonly properties: ReadonlyMap<string, GoogleValue>;
@@ -66,14 +60,6 @@ export function readAppendRecord(reader: Reader, end: number, depth: number): Ap
   return message;
 }
 
-export function writeAppendRecord(message: AppendRecord, writer: Writer): void {
-  if (message.recordId !== undefined) { writer.uint32(10).string(message.recordId); }
-  wire.writeMessageEntries(writer, 2, message.properties, writeValueOfGoogle);
-  if (message.schema !== undefined) { writer.uint32(26).fork(); writeSchemaInfo(message.schema, writer); writer.ldelim(); }
-  if (message.data.length > 0) { writer.uint32(34).bytes(message.data); }
-  if (message.stream !== undefined) { writer.uint32(42).string(message.stream); }
-}
-
 export interface AppendRequest {
   readonly stream: string;
   readonly records: readonly AppendRecord[];
@@ -95,31 +81,10 @@ export function readAppendRequest(reader: Reader, end: number, depth: number): A
   return message;
 }
 
-export function writeAppendRequest(message: AppendRequest, writer: Writer): void {
-  if (message.stream !== '') { writer.uint32(10).string(message.stream); }
-  for (const one of message.records) { writer.uint32(18).fork(); writeAppendRecord(one, writer); writer.ldelim(); }
-  if (message.expectedRevision !== undefined) { writer.uint32(24).sint64(message.expectedRevision); }
-}
-
 export interface AppendResponse {
   readonly stream: string;
   readonly streamRevision: number;
   readonly position?: number | undefined;
-}
-
-export function readAppendResponse(reader: Reader, end: number, depth: number): AppendResponse {
-  const message = { stream: '' as string, streamRevision: 0, position: undefined as number | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.stream = wire.text(reader); break;
-      case 16: message.streamRevision = wire.sint64(reader); break;
-      case 24: message.position = wire.sint64(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeAppendResponse(message: AppendResponse, writer: Writer): void {
@@ -131,20 +96,6 @@ export function writeAppendResponse(message: AppendResponse, writer: Writer): vo
 export interface AppendSessionResponse {
   readonly output: readonly AppendResponse[];
   readonly position: number;
-}
-
-export function readAppendSessionResponse(reader: Reader, end: number, depth: number): AppendSessionResponse {
-  const message = { output: [] as AppendResponse[], position: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.output.push(readAppendResponse(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
-      case 16: message.position = wire.sint64(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeAppendSessionResponse(message: AppendSessionResponse, writer: Writer): void {
@@ -169,10 +120,6 @@ export function readConsistencyCheck(reader: Reader, end: number, depth: number)
   return message;
 }
 
-export function writeConsistencyCheck(message: ConsistencyCheck, writer: Writer): void {
-  if (message.streamState !== undefined) { writer.uint32(10).fork(); writeConsistencyCheckStreamStateCheck(message.streamState, writer); writer.ldelim(); }
-}
-
 export interface ConsistencyCheckStreamStateCheck {
   readonly stream: string;
   readonly expectedState: number;
@@ -190,11 +137,6 @@ export function readConsistencyCheckStreamStateCheck(reader: Reader, end: number
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeConsistencyCheckStreamStateCheck(message: ConsistencyCheckStreamStateCheck, writer: Writer): void {
-  if (message.stream !== '') { writer.uint32(10).string(message.stream); }
-  if (message.expectedState !== 0) { writer.uint32(16).sint64(message.expectedState); }
 }
 
 export interface AppendRecordsRequest {
@@ -216,28 +158,9 @@ export function readAppendRecordsRequest(reader: Reader, end: number, depth: num
   return message;
 }
 
-export function writeAppendRecordsRequest(message: AppendRecordsRequest, writer: Writer): void {
-  for (const one of message.records) { writer.uint32(10).fork(); writeAppendRecord(one, writer); writer.ldelim(); }
-  for (const one of message.checks) { writer.uint32(18).fork(); writeConsistencyCheck(one, writer); writer.ldelim(); }
-}
-
 export interface StreamRevision {
   readonly stream: string;
   readonly revision: number;
-}
-
-export function readStreamRevision(reader: Reader, end: number, depth: number): StreamRevision {
-  const message = { stream: '' as string, revision: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.stream = wire.text(reader); break;
-      case 16: message.revision = wire.sint64(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeStreamRevision(message: StreamRevision, writer: Writer): void {
@@ -248,20 +171,6 @@ export function writeStreamRevision(message: StreamRevision, writer: Writer): vo
 export interface AppendRecordsResponse {
   readonly revisions: readonly StreamRevision[];
   readonly position: number;
-}
-
-export function readAppendRecordsResponse(reader: Reader, end: number, depth: number): AppendRecordsResponse {
-  const message = { revisions: [] as StreamRevision[], position: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.revisions.push(readStreamRevision(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
-      case 16: message.position = wire.sint64(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeAppendRecordsResponse(message: AppendRecordsResponse, writer: Writer): void {

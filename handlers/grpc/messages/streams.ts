@@ -35,10 +35,6 @@ export function readReadReq(reader: Reader, end: number, depth: number): ReadReq
   return message;
 }
 
-export function writeReadReq(message: ReadReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeReadReqOptions(message.options, writer); writer.ldelim(); }
-}
-
 export interface ReadReqOptions {
   readonly stream?: ReadReqOptionsStreamOptions | undefined;
   readonly all?: ReadReqOptionsAllOptions | undefined;
@@ -74,19 +70,6 @@ export function readReadReqOptions(reader: Reader, end: number, depth: number): 
   return message;
 }
 
-export function writeReadReqOptions(message: ReadReqOptions, writer: Writer): void {
-  if (message.stream !== undefined) { writer.uint32(10).fork(); writeReadReqOptionsStreamOptions(message.stream, writer); writer.ldelim(); }
-  if (message.all !== undefined) { writer.uint32(18).fork(); writeReadReqOptionsAllOptions(message.all, writer); writer.ldelim(); }
-  if (message.readDirection !== 0) { writer.uint32(24).int32(message.readDirection); }
-  if (message.resolveLinks !== false) { writer.uint32(32).bool(message.resolveLinks); }
-  if (message.count !== undefined) { writer.uint32(40); wire.writeUint64(writer, message.count); }
-  if (message.subscription !== undefined) { writer.uint32(50).fork(); writeReadReqOptionsSubscriptionOptions(message.subscription, writer); writer.ldelim(); }
-  if (message.filter !== undefined) { writer.uint32(58).fork(); writeReadReqOptionsFilterOptions(message.filter, writer); writer.ldelim(); }
-  if (message.noFilter !== undefined) { writer.uint32(66).fork(); writeEmptyOfShared(message.noFilter, writer); writer.ldelim(); }
-  if (message.uuidOption !== undefined) { writer.uint32(74).fork(); writeReadReqOptionsUUIDOption(message.uuidOption, writer); writer.ldelim(); }
-  if (message.controlOption !== undefined) { writer.uint32(82).fork(); writeReadReqOptionsControlOption(message.controlOption, writer); writer.ldelim(); }
-}
-
 export const ReadReqOptionsReadDirection = { Forwards: 0, Backwards: 1 } as const;
 
 export interface ReadReqOptionsStreamOptions {
@@ -112,13 +95,6 @@ export function readReadReqOptionsStreamOptions(reader: Reader, end: number, dep
   return message;
 }
 
-export function writeReadReqOptionsStreamOptions(message: ReadReqOptionsStreamOptions, writer: Writer): void {
-  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.revision !== undefined) { writer.uint32(16); wire.writeUint64(writer, message.revision); }
-  if (message.start !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.start, writer); writer.ldelim(); }
-  if (message.end !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.end, writer); writer.ldelim(); }
-}
-
 export interface ReadReqOptionsAllOptions {
   readonly position?: ReadReqOptionsPosition | undefined;
   readonly start?: SharedEmpty | undefined;
@@ -140,12 +116,6 @@ export function readReadReqOptionsAllOptions(reader: Reader, end: number, depth:
   return message;
 }
 
-export function writeReadReqOptionsAllOptions(message: ReadReqOptionsAllOptions, writer: Writer): void {
-  if (message.position !== undefined) { writer.uint32(10).fork(); writeReadReqOptionsPosition(message.position, writer); writer.ldelim(); }
-  if (message.start !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.start, writer); writer.ldelim(); }
-  if (message.end !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.end, writer); writer.ldelim(); }
-}
-
 export interface ReadReqOptionsSubscriptionOptions {
 }
 
@@ -156,9 +126,6 @@ export function readReadReqOptionsSubscriptionOptions(reader: Reader, end: numbe
   }
   wire.atEnd(reader, end);
   return NOTHING;
-}
-
-export function writeReadReqOptionsSubscriptionOptions(_message: ReadReqOptionsSubscriptionOptions, _writer: Writer): void {
 }
 
 export interface ReadReqOptionsPosition {
@@ -178,11 +145,6 @@ export function readReadReqOptionsPosition(reader: Reader, end: number, depth: n
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeReadReqOptionsPosition(message: ReadReqOptionsPosition, writer: Writer): void {
-  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
-  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
 }
 
 export interface ReadReqOptionsFilterOptions {
@@ -210,14 +172,6 @@ export function readReadReqOptionsFilterOptions(reader: Reader, end: number, dep
   return message;
 }
 
-export function writeReadReqOptionsFilterOptions(message: ReadReqOptionsFilterOptions, writer: Writer): void {
-  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeReadReqOptionsFilterOptionsExpression(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.eventType !== undefined) { writer.uint32(18).fork(); writeReadReqOptionsFilterOptionsExpression(message.eventType, writer); writer.ldelim(); }
-  if (message.max !== undefined) { writer.uint32(24).uint32(message.max); }
-  if (message.count !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.count, writer); writer.ldelim(); }
-  if (message.checkpointIntervalMultiplier !== 0) { writer.uint32(40).uint32(message.checkpointIntervalMultiplier); }
-}
-
 export interface ReadReqOptionsFilterOptionsExpression {
   readonly regex: string;
   readonly prefix: readonly string[];
@@ -235,11 +189,6 @@ export function readReadReqOptionsFilterOptionsExpression(reader: Reader, end: n
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeReadReqOptionsFilterOptionsExpression(message: ReadReqOptionsFilterOptionsExpression, writer: Writer): void {
-  if (message.regex !== '') { writer.uint32(10).string(message.regex); }
-  for (const one of message.prefix) { writer.uint32(18).string(one); }
 }
 
 export interface ReadReqOptionsUUIDOption {
@@ -261,11 +210,6 @@ export function readReadReqOptionsUUIDOption(reader: Reader, end: number, depth:
   return message;
 }
 
-export function writeReadReqOptionsUUIDOption(message: ReadReqOptionsUUIDOption, writer: Writer): void {
-  if (message.structured !== undefined) { writer.uint32(10).fork(); writeEmptyOfShared(message.structured, writer); writer.ldelim(); }
-  if (message.string !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.string, writer); writer.ldelim(); }
-}
-
 export interface ReadReqOptionsControlOption {
   readonly compatibility: number;
 }
@@ -283,10 +227,6 @@ export function readReadReqOptionsControlOption(reader: Reader, end: number, dep
   return message;
 }
 
-export function writeReadReqOptionsControlOption(message: ReadReqOptionsControlOption, writer: Writer): void {
-  if (message.compatibility !== 0) { writer.uint32(8).uint32(message.compatibility); }
-}
-
 export interface ReadResp {
   readonly event?: ReadRespReadEvent | undefined;
   readonly confirmation?: ReadRespSubscriptionConfirmation | undefined;
@@ -297,27 +237,6 @@ export interface ReadResp {
   readonly lastAllStreamPosition?: SharedAllStreamPosition | undefined;
   readonly caughtUp?: ReadRespCaughtUp | undefined;
   readonly fellBehind?: ReadRespFellBehind | undefined;
-}
-
-export function readReadResp(reader: Reader, end: number, depth: number): ReadResp {
-  const message = { event: undefined as ReadRespReadEvent | undefined, confirmation: undefined as ReadRespSubscriptionConfirmation | undefined, checkpoint: undefined as ReadRespCheckpoint | undefined, streamNotFound: undefined as ReadRespStreamNotFound | undefined, firstStreamPosition: undefined as number | undefined, lastStreamPosition: undefined as number | undefined, lastAllStreamPosition: undefined as SharedAllStreamPosition | undefined, caughtUp: undefined as ReadRespCaughtUp | undefined, fellBehind: undefined as ReadRespFellBehind | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.event = readReadRespReadEvent(reader, wire.endOf(reader, depth + 1), depth + 1); message.confirmation = undefined; message.checkpoint = undefined; message.streamNotFound = undefined; message.firstStreamPosition = undefined; message.lastStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.caughtUp = undefined; message.fellBehind = undefined; break;
-      case 18: message.confirmation = readReadRespSubscriptionConfirmation(reader, wire.endOf(reader, depth + 1), depth + 1); message.event = undefined; message.checkpoint = undefined; message.streamNotFound = undefined; message.firstStreamPosition = undefined; message.lastStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.caughtUp = undefined; message.fellBehind = undefined; break;
-      case 26: message.checkpoint = readReadRespCheckpoint(reader, wire.endOf(reader, depth + 1), depth + 1); message.event = undefined; message.confirmation = undefined; message.streamNotFound = undefined; message.firstStreamPosition = undefined; message.lastStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.caughtUp = undefined; message.fellBehind = undefined; break;
-      case 34: message.streamNotFound = readReadRespStreamNotFound(reader, wire.endOf(reader, depth + 1), depth + 1); message.event = undefined; message.confirmation = undefined; message.checkpoint = undefined; message.firstStreamPosition = undefined; message.lastStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.caughtUp = undefined; message.fellBehind = undefined; break;
-      case 40: message.firstStreamPosition = wire.uint64(reader); message.event = undefined; message.confirmation = undefined; message.checkpoint = undefined; message.streamNotFound = undefined; message.lastStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.caughtUp = undefined; message.fellBehind = undefined; break;
-      case 48: message.lastStreamPosition = wire.uint64(reader); message.event = undefined; message.confirmation = undefined; message.checkpoint = undefined; message.streamNotFound = undefined; message.firstStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.caughtUp = undefined; message.fellBehind = undefined; break;
-      case 58: message.lastAllStreamPosition = readAllStreamPositionOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.event = undefined; message.confirmation = undefined; message.checkpoint = undefined; message.streamNotFound = undefined; message.firstStreamPosition = undefined; message.lastStreamPosition = undefined; message.caughtUp = undefined; message.fellBehind = undefined; break;
-      case 66: message.caughtUp = readReadRespCaughtUp(reader, wire.endOf(reader, depth + 1), depth + 1); message.event = undefined; message.confirmation = undefined; message.checkpoint = undefined; message.streamNotFound = undefined; message.firstStreamPosition = undefined; message.lastStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.fellBehind = undefined; break;
-      case 74: message.fellBehind = readReadRespFellBehind(reader, wire.endOf(reader, depth + 1), depth + 1); message.event = undefined; message.confirmation = undefined; message.checkpoint = undefined; message.streamNotFound = undefined; message.firstStreamPosition = undefined; message.lastStreamPosition = undefined; message.lastAllStreamPosition = undefined; message.caughtUp = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeReadResp(message: ReadResp, writer: Writer): void {
@@ -339,22 +258,6 @@ export interface ReadRespReadEvent {
   readonly noPosition?: SharedEmpty | undefined;
 }
 
-export function readReadRespReadEvent(reader: Reader, end: number, depth: number): ReadRespReadEvent {
-  const message = { event: undefined as ReadRespReadEventRecordedEvent | undefined, link: undefined as ReadRespReadEventRecordedEvent | undefined, commitPosition: undefined as number | undefined, noPosition: undefined as SharedEmpty | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.event = readReadRespReadEventRecordedEvent(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 18: message.link = readReadRespReadEventRecordedEvent(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 24: message.commitPosition = wire.uint64(reader); message.noPosition = undefined; break;
-      case 34: message.noPosition = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.commitPosition = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
 export function writeReadRespReadEvent(message: ReadRespReadEvent, writer: Writer): void {
   if (message.event !== undefined) { writer.uint32(10).fork(); writeReadRespReadEventRecordedEvent(message.event, writer); writer.ldelim(); }
   if (message.link !== undefined) { writer.uint32(18).fork(); writeReadRespReadEventRecordedEvent(message.link, writer); writer.ldelim(); }
@@ -373,26 +276,6 @@ export interface ReadRespReadEventRecordedEvent {
   readonly data: Uint8Array;
 }
 
-export function readReadRespReadEventRecordedEvent(reader: Reader, end: number, depth: number): ReadRespReadEventRecordedEvent {
-  const message = { id: undefined as Uuid | undefined, streamIdentifier: undefined as SharedStreamIdentifier | undefined, streamRevision: 0, preparePosition: 0, commitPosition: 0, metadata: new Map() as Map<string, string>, customMetadata: wire.NO_BYTES as Uint8Array, data: wire.NO_BYTES as Uint8Array };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.id = wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 18: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 24: message.streamRevision = wire.uint64(reader); break;
-      case 32: message.preparePosition = wire.uint64(reader); break;
-      case 40: message.commitPosition = wire.uint64(reader); break;
-      case 50: wire.textEntry(reader, message.metadata, depth + 1); break;
-      case 58: message.customMetadata = wire.bytes(reader); break;
-      case 66: message.data = wire.bytes(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
 export function writeReadRespReadEventRecordedEvent(message: ReadRespReadEventRecordedEvent, writer: Writer): void {
   if (message.id !== undefined) { writer.uint32(10).fork(); wire.writeUuid(message.id, writer); writer.ldelim(); }
   if (message.streamIdentifier !== undefined) { writer.uint32(18).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
@@ -408,19 +291,6 @@ export interface ReadRespSubscriptionConfirmation {
   readonly subscriptionId: string;
 }
 
-export function readReadRespSubscriptionConfirmation(reader: Reader, end: number, depth: number): ReadRespSubscriptionConfirmation {
-  const message = { subscriptionId: '' as string };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.subscriptionId = wire.text(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
 export function writeReadRespSubscriptionConfirmation(message: ReadRespSubscriptionConfirmation, writer: Writer): void {
   if (message.subscriptionId !== '') { writer.uint32(10).string(message.subscriptionId); }
 }
@@ -429,21 +299,6 @@ export interface ReadRespCheckpoint {
   readonly commitPosition: number;
   readonly preparePosition: number;
   readonly timestamp?: GoogleTimestamp | undefined;
-}
-
-export function readReadRespCheckpoint(reader: Reader, end: number, depth: number): ReadRespCheckpoint {
-  const message = { commitPosition: 0, preparePosition: 0, timestamp: undefined as GoogleTimestamp | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.commitPosition = wire.uint64(reader); break;
-      case 16: message.preparePosition = wire.uint64(reader); break;
-      case 26: message.timestamp = readTimestampOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeReadRespCheckpoint(message: ReadRespCheckpoint, writer: Writer): void {
@@ -456,19 +311,6 @@ export interface ReadRespStreamNotFound {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
 }
 
-export function readReadRespStreamNotFound(reader: Reader, end: number, depth: number): ReadRespStreamNotFound {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
 export function writeReadRespStreamNotFound(message: ReadRespStreamNotFound, writer: Writer): void {
   if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
 }
@@ -476,20 +318,6 @@ export function writeReadRespStreamNotFound(message: ReadRespStreamNotFound, wri
 export interface ReadRespPosition {
   readonly commitPosition: number;
   readonly preparePosition: number;
-}
-
-export function readReadRespPosition(reader: Reader, end: number, depth: number): ReadRespPosition {
-  const message = { commitPosition: 0, preparePosition: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.commitPosition = wire.uint64(reader); break;
-      case 16: message.preparePosition = wire.uint64(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeReadRespPosition(message: ReadRespPosition, writer: Writer): void {
@@ -503,21 +331,6 @@ export interface ReadRespCaughtUp {
   readonly position?: ReadRespPosition | undefined;
 }
 
-export function readReadRespCaughtUp(reader: Reader, end: number, depth: number): ReadRespCaughtUp {
-  const message = { timestamp: undefined as GoogleTimestamp | undefined, streamRevision: undefined as number | bigint | undefined, position: undefined as ReadRespPosition | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.timestamp = readTimestampOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 16: message.streamRevision = wire.int64(reader); break;
-      case 26: message.position = readReadRespPosition(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
 export function writeReadRespCaughtUp(message: ReadRespCaughtUp, writer: Writer): void {
   if (message.timestamp !== undefined) { writer.uint32(10).fork(); writeTimestampOfGoogle(message.timestamp, writer); writer.ldelim(); }
   if (message.streamRevision !== undefined) { writer.uint32(16); wire.writeInt64(writer, message.streamRevision); }
@@ -528,21 +341,6 @@ export interface ReadRespFellBehind {
   readonly timestamp?: GoogleTimestamp | undefined;
   readonly streamRevision?: number | bigint | undefined;
   readonly position?: ReadRespPosition | undefined;
-}
-
-export function readReadRespFellBehind(reader: Reader, end: number, depth: number): ReadRespFellBehind {
-  const message = { timestamp: undefined as GoogleTimestamp | undefined, streamRevision: undefined as number | bigint | undefined, position: undefined as ReadRespPosition | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.timestamp = readTimestampOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 16: message.streamRevision = wire.int64(reader); break;
-      case 26: message.position = readReadRespPosition(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeReadRespFellBehind(message: ReadRespFellBehind, writer: Writer): void {
@@ -570,11 +368,6 @@ export function readAppendReq(reader: Reader, end: number, depth: number): Appen
   return message;
 }
 
-export function writeAppendReq(message: AppendReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeAppendReqOptions(message.options, writer); writer.ldelim(); }
-  if (message.proposedMessage !== undefined) { writer.uint32(18).fork(); writeAppendReqProposedMessage(message.proposedMessage, writer); writer.ldelim(); }
-}
-
 export interface AppendReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly revision?: number | undefined;
@@ -600,14 +393,6 @@ export function readAppendReqOptions(reader: Reader, end: number, depth: number)
   return message;
 }
 
-export function writeAppendReqOptions(message: AppendReqOptions, writer: Writer): void {
-  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.revision !== undefined) { writer.uint32(16); wire.writeUint64(writer, message.revision); }
-  if (message.noStream !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.noStream, writer); writer.ldelim(); }
-  if (message.any !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.any, writer); writer.ldelim(); }
-  if (message.streamExists !== undefined) { writer.uint32(42).fork(); writeEmptyOfShared(message.streamExists, writer); writer.ldelim(); }
-}
-
 export interface AppendReqProposedMessage {
   readonly id?: Uuid | undefined;
   readonly metadata: ReadonlyMap<string, string>;
@@ -631,30 +416,9 @@ export function readAppendReqProposedMessage(reader: Reader, end: number, depth:
   return message;
 }
 
-export function writeAppendReqProposedMessage(message: AppendReqProposedMessage, writer: Writer): void {
-  if (message.id !== undefined) { writer.uint32(10).fork(); wire.writeUuid(message.id, writer); writer.ldelim(); }
-  wire.writeTextEntries(writer, 2, message.metadata);
-  if (message.customMetadata.length > 0) { writer.uint32(26).bytes(message.customMetadata); }
-  if (message.data.length > 0) { writer.uint32(34).bytes(message.data); }
-}
-
 export interface AppendResp {
   readonly success?: AppendRespSuccess | undefined;
   readonly wrongExpectedVersion?: AppendRespWrongExpectedVersion | undefined;
-}
-
-export function readAppendResp(reader: Reader, end: number, depth: number): AppendResp {
-  const message = { success: undefined as AppendRespSuccess | undefined, wrongExpectedVersion: undefined as AppendRespWrongExpectedVersion | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.success = readAppendRespSuccess(reader, wire.endOf(reader, depth + 1), depth + 1); message.wrongExpectedVersion = undefined; break;
-      case 18: message.wrongExpectedVersion = readAppendRespWrongExpectedVersion(reader, wire.endOf(reader, depth + 1), depth + 1); message.success = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeAppendResp(message: AppendResp, writer: Writer): void {
@@ -667,20 +431,6 @@ export interface AppendRespPosition {
   readonly preparePosition: number;
 }
 
-export function readAppendRespPosition(reader: Reader, end: number, depth: number): AppendRespPosition {
-  const message = { commitPosition: 0, preparePosition: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.commitPosition = wire.uint64(reader); break;
-      case 16: message.preparePosition = wire.uint64(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
 export function writeAppendRespPosition(message: AppendRespPosition, writer: Writer): void {
   if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
   if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
@@ -691,22 +441,6 @@ export interface AppendRespSuccess {
   readonly noStream?: SharedEmpty | undefined;
   readonly position?: AppendRespPosition | undefined;
   readonly noPosition?: SharedEmpty | undefined;
-}
-
-export function readAppendRespSuccess(reader: Reader, end: number, depth: number): AppendRespSuccess {
-  const message = { currentRevision: undefined as number | undefined, noStream: undefined as SharedEmpty | undefined, position: undefined as AppendRespPosition | undefined, noPosition: undefined as SharedEmpty | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.currentRevision = wire.uint64(reader); message.noStream = undefined; break;
-      case 18: message.noStream = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.currentRevision = undefined; break;
-      case 26: message.position = readAppendRespPosition(reader, wire.endOf(reader, depth + 1), depth + 1); message.noPosition = undefined; break;
-      case 34: message.noPosition = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeAppendRespSuccess(message: AppendRespSuccess, writer: Writer): void {
@@ -728,29 +462,6 @@ export interface AppendRespWrongExpectedVersion {
   readonly expectedAny?: SharedEmpty | undefined;
   readonly expectedStreamExists?: SharedEmpty | undefined;
   readonly expectedNoStream?: SharedEmpty | undefined;
-}
-
-export function readAppendRespWrongExpectedVersion(reader: Reader, end: number, depth: number): AppendRespWrongExpectedVersion {
-  const message = { currentRevision_20_6_0: undefined as number | undefined, noStream_20_6_0: undefined as SharedEmpty | undefined, expectedRevision_20_6_0: undefined as number | undefined, any_20_6_0: undefined as SharedEmpty | undefined, streamExists_20_6_0: undefined as SharedEmpty | undefined, currentRevision: undefined as number | undefined, currentNoStream: undefined as SharedEmpty | undefined, expectedRevision: undefined as number | undefined, expectedAny: undefined as SharedEmpty | undefined, expectedStreamExists: undefined as SharedEmpty | undefined, expectedNoStream: undefined as SharedEmpty | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.currentRevision_20_6_0 = wire.uint64(reader); message.noStream_20_6_0 = undefined; break;
-      case 18: message.noStream_20_6_0 = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.currentRevision_20_6_0 = undefined; break;
-      case 24: message.expectedRevision_20_6_0 = wire.uint64(reader); message.any_20_6_0 = undefined; message.streamExists_20_6_0 = undefined; break;
-      case 34: message.any_20_6_0 = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.expectedRevision_20_6_0 = undefined; message.streamExists_20_6_0 = undefined; break;
-      case 42: message.streamExists_20_6_0 = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.expectedRevision_20_6_0 = undefined; message.any_20_6_0 = undefined; break;
-      case 48: message.currentRevision = wire.uint64(reader); message.currentNoStream = undefined; break;
-      case 58: message.currentNoStream = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.currentRevision = undefined; break;
-      case 64: message.expectedRevision = wire.uint64(reader); message.expectedAny = undefined; message.expectedStreamExists = undefined; message.expectedNoStream = undefined; break;
-      case 74: message.expectedAny = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.expectedRevision = undefined; message.expectedStreamExists = undefined; message.expectedNoStream = undefined; break;
-      case 82: message.expectedStreamExists = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.expectedRevision = undefined; message.expectedAny = undefined; message.expectedNoStream = undefined; break;
-      case 90: message.expectedNoStream = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.expectedRevision = undefined; message.expectedAny = undefined; message.expectedStreamExists = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeAppendRespWrongExpectedVersion(message: AppendRespWrongExpectedVersion, writer: Writer): void {
@@ -984,10 +695,6 @@ export function readDeleteReq(reader: Reader, end: number, depth: number): Delet
   return message;
 }
 
-export function writeDeleteReq(message: DeleteReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeDeleteReqOptions(message.options, writer); writer.ldelim(); }
-}
-
 export interface DeleteReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly revision?: number | undefined;
@@ -1013,31 +720,9 @@ export function readDeleteReqOptions(reader: Reader, end: number, depth: number)
   return message;
 }
 
-export function writeDeleteReqOptions(message: DeleteReqOptions, writer: Writer): void {
-  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.revision !== undefined) { writer.uint32(16); wire.writeUint64(writer, message.revision); }
-  if (message.noStream !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.noStream, writer); writer.ldelim(); }
-  if (message.any !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.any, writer); writer.ldelim(); }
-  if (message.streamExists !== undefined) { writer.uint32(42).fork(); writeEmptyOfShared(message.streamExists, writer); writer.ldelim(); }
-}
-
 export interface DeleteResp {
   readonly position?: DeleteRespPosition | undefined;
   readonly noPosition?: SharedEmpty | undefined;
-}
-
-export function readDeleteResp(reader: Reader, end: number, depth: number): DeleteResp {
-  const message = { position: undefined as DeleteRespPosition | undefined, noPosition: undefined as SharedEmpty | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.position = readDeleteRespPosition(reader, wire.endOf(reader, depth + 1), depth + 1); message.noPosition = undefined; break;
-      case 18: message.noPosition = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeDeleteResp(message: DeleteResp, writer: Writer): void {
@@ -1048,20 +733,6 @@ export function writeDeleteResp(message: DeleteResp, writer: Writer): void {
 export interface DeleteRespPosition {
   readonly commitPosition: number;
   readonly preparePosition: number;
-}
-
-export function readDeleteRespPosition(reader: Reader, end: number, depth: number): DeleteRespPosition {
-  const message = { commitPosition: 0, preparePosition: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.commitPosition = wire.uint64(reader); break;
-      case 16: message.preparePosition = wire.uint64(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeDeleteRespPosition(message: DeleteRespPosition, writer: Writer): void {
@@ -1084,10 +755,6 @@ export function readTombstoneReq(reader: Reader, end: number, depth: number): To
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeTombstoneReq(message: TombstoneReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeTombstoneReqOptions(message.options, writer); writer.ldelim(); }
 }
 
 export interface TombstoneReqOptions {
@@ -1115,31 +782,9 @@ export function readTombstoneReqOptions(reader: Reader, end: number, depth: numb
   return message;
 }
 
-export function writeTombstoneReqOptions(message: TombstoneReqOptions, writer: Writer): void {
-  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.revision !== undefined) { writer.uint32(16); wire.writeUint64(writer, message.revision); }
-  if (message.noStream !== undefined) { writer.uint32(26).fork(); writeEmptyOfShared(message.noStream, writer); writer.ldelim(); }
-  if (message.any !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.any, writer); writer.ldelim(); }
-  if (message.streamExists !== undefined) { writer.uint32(42).fork(); writeEmptyOfShared(message.streamExists, writer); writer.ldelim(); }
-}
-
 export interface TombstoneResp {
   readonly position?: TombstoneRespPosition | undefined;
   readonly noPosition?: SharedEmpty | undefined;
-}
-
-export function readTombstoneResp(reader: Reader, end: number, depth: number): TombstoneResp {
-  const message = { position: undefined as TombstoneRespPosition | undefined, noPosition: undefined as SharedEmpty | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.position = readTombstoneRespPosition(reader, wire.endOf(reader, depth + 1), depth + 1); message.noPosition = undefined; break;
-      case 18: message.noPosition = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeTombstoneResp(message: TombstoneResp, writer: Writer): void {
@@ -1150,20 +795,6 @@ export function writeTombstoneResp(message: TombstoneResp, writer: Writer): void
 export interface TombstoneRespPosition {
   readonly commitPosition: number;
   readonly preparePosition: number;
-}
-
-export function readTombstoneRespPosition(reader: Reader, end: number, depth: number): TombstoneRespPosition {
-  const message = { commitPosition: 0, preparePosition: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.commitPosition = wire.uint64(reader); break;
-      case 16: message.preparePosition = wire.uint64(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeTombstoneRespPosition(message: TombstoneRespPosition, writer: Writer): void {

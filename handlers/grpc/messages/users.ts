@@ -2,8 +2,6 @@
 import * as wire from './wire.ts';
 import type { Reader, Writer } from './wire.ts';
 
-const NOTHING = {};
-
 /** `event_store.client.users.Users` */
 export const UsersService = {
   name: 'event_store.client.users.Users',
@@ -36,10 +34,6 @@ export function readCreateReq(reader: Reader, end: number, depth: number): Creat
   return message;
 }
 
-export function writeCreateReq(message: CreateReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeCreateReqOptions(message.options, writer); writer.ldelim(); }
-}
-
 export interface CreateReqOptions {
   readonly loginName: string;
   readonly password: string;
@@ -63,23 +57,7 @@ export function readCreateReqOptions(reader: Reader, end: number, depth: number)
   return message;
 }
 
-export function writeCreateReqOptions(message: CreateReqOptions, writer: Writer): void {
-  if (message.loginName !== '') { writer.uint32(10).string(message.loginName); }
-  if (message.password !== '') { writer.uint32(18).string(message.password); }
-  if (message.fullName !== '') { writer.uint32(26).string(message.fullName); }
-  for (const one of message.groups) { writer.uint32(34).string(one); }
-}
-
 export interface CreateResp {
-}
-
-export function readCreateResp(reader: Reader, end: number, depth: number): CreateResp {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
 }
 
 export function writeCreateResp(_message: CreateResp, _writer: Writer): void {
@@ -100,10 +78,6 @@ export function readUpdateReq(reader: Reader, end: number, depth: number): Updat
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export function writeUpdateReq(message: UpdateReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeUpdateReqOptions(message.options, writer); writer.ldelim(); }
 }
 
 export interface UpdateReqOptions {
@@ -129,23 +103,7 @@ export function readUpdateReqOptions(reader: Reader, end: number, depth: number)
   return message;
 }
 
-export function writeUpdateReqOptions(message: UpdateReqOptions, writer: Writer): void {
-  if (message.loginName !== '') { writer.uint32(10).string(message.loginName); }
-  if (message.password !== '') { writer.uint32(18).string(message.password); }
-  if (message.fullName !== '') { writer.uint32(26).string(message.fullName); }
-  for (const one of message.groups) { writer.uint32(34).string(one); }
-}
-
 export interface UpdateResp {
-}
-
-export function readUpdateResp(reader: Reader, end: number, depth: number): UpdateResp {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
 }
 
 export function writeUpdateResp(_message: UpdateResp, _writer: Writer): void {
@@ -168,10 +126,6 @@ export function readDeleteReq(reader: Reader, end: number, depth: number): Delet
   return message;
 }
 
-export function writeDeleteReq(message: DeleteReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeDeleteReqOptions(message.options, writer); writer.ldelim(); }
-}
-
 export interface DeleteReqOptions {
   readonly loginName: string;
 }
@@ -189,20 +143,7 @@ export function readDeleteReqOptions(reader: Reader, end: number, depth: number)
   return message;
 }
 
-export function writeDeleteReqOptions(message: DeleteReqOptions, writer: Writer): void {
-  if (message.loginName !== '') { writer.uint32(10).string(message.loginName); }
-}
-
 export interface DeleteResp {
-}
-
-export function readDeleteResp(reader: Reader, end: number, depth: number): DeleteResp {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
 }
 
 export function writeDeleteResp(_message: DeleteResp, _writer: Writer): void {
@@ -225,10 +166,6 @@ export function readEnableReq(reader: Reader, end: number, depth: number): Enabl
   return message;
 }
 
-export function writeEnableReq(message: EnableReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeEnableReqOptions(message.options, writer); writer.ldelim(); }
-}
-
 export interface EnableReqOptions {
   readonly loginName: string;
 }
@@ -246,20 +183,7 @@ export function readEnableReqOptions(reader: Reader, end: number, depth: number)
   return message;
 }
 
-export function writeEnableReqOptions(message: EnableReqOptions, writer: Writer): void {
-  if (message.loginName !== '') { writer.uint32(10).string(message.loginName); }
-}
-
 export interface EnableResp {
-}
-
-export function readEnableResp(reader: Reader, end: number, depth: number): EnableResp {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
 }
 
 export function writeEnableResp(_message: EnableResp, _writer: Writer): void {
@@ -282,10 +206,6 @@ export function readDisableReq(reader: Reader, end: number, depth: number): Disa
   return message;
 }
 
-export function writeDisableReq(message: DisableReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeDisableReqOptions(message.options, writer); writer.ldelim(); }
-}
-
 export interface DisableReqOptions {
   readonly loginName: string;
 }
@@ -303,20 +223,7 @@ export function readDisableReqOptions(reader: Reader, end: number, depth: number
   return message;
 }
 
-export function writeDisableReqOptions(message: DisableReqOptions, writer: Writer): void {
-  if (message.loginName !== '') { writer.uint32(10).string(message.loginName); }
-}
-
 export interface DisableResp {
-}
-
-export function readDisableResp(reader: Reader, end: number, depth: number): DisableResp {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
 }
 
 export function writeDisableResp(_message: DisableResp, _writer: Writer): void {
@@ -339,10 +246,6 @@ export function readDetailsReq(reader: Reader, end: number, depth: number): Deta
   return message;
 }
 
-export function writeDetailsReq(message: DetailsReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeDetailsReqOptions(message.options, writer); writer.ldelim(); }
-}
-
 export interface DetailsReqOptions {
   readonly loginName: string;
 }
@@ -360,25 +263,8 @@ export function readDetailsReqOptions(reader: Reader, end: number, depth: number
   return message;
 }
 
-export function writeDetailsReqOptions(message: DetailsReqOptions, writer: Writer): void {
-  if (message.loginName !== '') { writer.uint32(10).string(message.loginName); }
-}
-
 export interface DetailsResp {
   readonly userDetails?: DetailsRespUserDetails | undefined;
-}
-
-export function readDetailsResp(reader: Reader, end: number, depth: number): DetailsResp {
-  const message = { userDetails: undefined as DetailsRespUserDetails | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.userDetails = readDetailsRespUserDetails(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeDetailsResp(message: DetailsResp, writer: Writer): void {
@@ -393,23 +279,6 @@ export interface DetailsRespUserDetails {
   readonly disabled: boolean;
 }
 
-export function readDetailsRespUserDetails(reader: Reader, end: number, depth: number): DetailsRespUserDetails {
-  const message = { loginName: '' as string, fullName: '' as string, groups: [] as string[], lastUpdated: undefined as DetailsRespUserDetailsDateTime | undefined, disabled: false as boolean };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.loginName = wire.text(reader); break;
-      case 18: message.fullName = wire.text(reader); break;
-      case 26: wire.addText(reader, message.groups); break;
-      case 34: message.lastUpdated = readDetailsRespUserDetailsDateTime(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 40: message.disabled = reader.bool(); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
 export function writeDetailsRespUserDetails(message: DetailsRespUserDetails, writer: Writer): void {
   if (message.loginName !== '') { writer.uint32(10).string(message.loginName); }
   if (message.fullName !== '') { writer.uint32(18).string(message.fullName); }
@@ -420,19 +289,6 @@ export function writeDetailsRespUserDetails(message: DetailsRespUserDetails, wri
 
 export interface DetailsRespUserDetailsDateTime {
   readonly ticksSinceEpoch: number | bigint;
-}
-
-export function readDetailsRespUserDetailsDateTime(reader: Reader, end: number, depth: number): DetailsRespUserDetailsDateTime {
-  const message = { ticksSinceEpoch: 0 as number | bigint };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.ticksSinceEpoch = wire.int64(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeDetailsRespUserDetailsDateTime(message: DetailsRespUserDetailsDateTime, writer: Writer): void {
@@ -456,10 +312,6 @@ export function readChangePasswordReq(reader: Reader, end: number, depth: number
   return message;
 }
 
-export function writeChangePasswordReq(message: ChangePasswordReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeChangePasswordReqOptions(message.options, writer); writer.ldelim(); }
-}
-
 export interface ChangePasswordReqOptions {
   readonly loginName: string;
   readonly currentPassword: string;
@@ -481,22 +333,7 @@ export function readChangePasswordReqOptions(reader: Reader, end: number, depth:
   return message;
 }
 
-export function writeChangePasswordReqOptions(message: ChangePasswordReqOptions, writer: Writer): void {
-  if (message.loginName !== '') { writer.uint32(10).string(message.loginName); }
-  if (message.currentPassword !== '') { writer.uint32(18).string(message.currentPassword); }
-  if (message.newPassword !== '') { writer.uint32(26).string(message.newPassword); }
-}
-
 export interface ChangePasswordResp {
-}
-
-export function readChangePasswordResp(reader: Reader, end: number, depth: number): ChangePasswordResp {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
 }
 
 export function writeChangePasswordResp(_message: ChangePasswordResp, _writer: Writer): void {
@@ -519,10 +356,6 @@ export function readResetPasswordReq(reader: Reader, end: number, depth: number)
   return message;
 }
 
-export function writeResetPasswordReq(message: ResetPasswordReq, writer: Writer): void {
-  if (message.options !== undefined) { writer.uint32(10).fork(); writeResetPasswordReqOptions(message.options, writer); writer.ldelim(); }
-}
-
 export interface ResetPasswordReqOptions {
   readonly loginName: string;
   readonly newPassword: string;
@@ -542,21 +375,7 @@ export function readResetPasswordReqOptions(reader: Reader, end: number, depth: 
   return message;
 }
 
-export function writeResetPasswordReqOptions(message: ResetPasswordReqOptions, writer: Writer): void {
-  if (message.loginName !== '') { writer.uint32(10).string(message.loginName); }
-  if (message.newPassword !== '') { writer.uint32(18).string(message.newPassword); }
-}
-
 export interface ResetPasswordResp {
-}
-
-export function readResetPasswordResp(reader: Reader, end: number, depth: number): ResetPasswordResp {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
 }
 
 export function writeResetPasswordResp(_message: ResetPasswordResp, _writer: Writer): void {

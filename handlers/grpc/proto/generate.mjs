@@ -1,7 +1,8 @@
 /**
  * Makes the messages of gRPC (`../messages/*.ts`) of the files beside this one: `npm run grpc:messages`. A message is a plain object whose fields are all there,
  * `undefined` where a message, a member of a oneof or an optional field was not sent; what arrives wins over what came before it in the same oneof.
- * Numbers of 64 bits, texts and identifiers are read as `../messages/wire.ts` says.
+ * Numbers of 64 bits, texts and identifiers are read as `../messages/wire.ts` says. What methods are asked is read, and what they answer is written; the
+ * other way round only what `ALSO` names.
  */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,6 +17,15 @@ root.resolvePath = (_, name) => join(folder, name);
 root.loadSync(files).resolveAll();
 
 const UUID = '.event_store.client.UUID';
+/** What stands in no method: details of errors, and batches that a member of a cluster sends to another one. */
+const ALSO = {
+  read: ['event_store.client.streams.BatchAppendResp'],
+  write: [
+    'event_store.client.streams.BatchAppendReq', 'google.rpc.Status', 'google.rpc.BadRequest', 'kurrent.rpc.AccessDeniedErrorDetails', 'kurrent.rpc.NotLeaderNodeErrorDetails',
+    ...['AccessDenied', 'BadRequest', 'MaximumAppendEventSizeExceeded', 'MaximumAppendSizeExceeded', 'StreamDeleted', 'Timeout', 'Unknown', 'WrongExpectedVersion'].map((what) => `event_store.client.${what}`),
+    ...['AppendConsistencyViolation', 'AppendRecordSizeExceeded', 'AppendTransactionSizeExceeded', 'StreamAlreadyInAppendSession', 'StreamDeleted', 'StreamRevisionConflict', 'StreamTombstoned'].map((what) => `kurrentdb.protocol.v2.streams.errors.${what}ErrorDetails`),
+  ],
+};
 const SCALARS = {
   bool: { type: 'boolean', none: 'false', read: 'reader.bool()', write: (value) => `.bool(${value})`, wire: 0 },
   int32: { type: 'number', none: '0', read: 'reader.int32()', write: (value) => `.int32(${value})`, wire: 0 },
@@ -38,6 +48,24 @@ function kindOf(field) {
   if (field.resolvedType?.fullName === UUID) return 'uuid';
   return field.resolvedType === null ? 'scalar' : 'message';
 }
+
+/** All messages that these are made of. */
+function within(types) {
+  const found = new Set();
+  const add = (type) => {
+    if (found.has(type) || type.fullName === UUID) return;
+    found.add(type);
+    for (const { resolvedType } of type.fieldsArray) if (resolvedType instanceof protobuf.Type) add(resolvedType);
+  };
+  types.forEach(add);
+  return found;
+}
+
+const methods = root.nestedArray.flatMap(function services(item) {
+  return item instanceof protobuf.Service ? item.methodsArray : item instanceof protobuf.Namespace ? item.nestedArray.flatMap(services) : [];
+});
+const READ = within([...methods.map((method) => method.resolvedRequestType), ...ALSO.read.map((name) => root.lookupType(name))]);
+const WRITTEN = within([...methods.map((method) => method.resolvedResponseType), ...ALSO.write.map((name) => root.lookupType(name))]);
 
 /** Elements count (`../messages/wire.ts`): lists of other scalars, of which there are none, would need a way to. */
 function textOnly({ type, fullName }) {
@@ -105,11 +133,17 @@ class Module {
   }
 
   message(type) {
+    if (!READ.has(type) && !WRITTEN.has(type)) return;
     const name = nameOf(type);
     const fields = type.fieldsArray.sort((a, b) => a.id - b.id);
     this.lines.push(`export interface ${name} {`);
     for (const field of fields) this.lines.push(`  readonly ${field.name}${this.isAbsentable(field) ? '?' : ''}: ${this.fieldType(field)}${this.isAbsentable(field) ? ' | undefined' : ''};`);
     this.lines.push('}', '');
+    if (READ.has(type)) this.reader(name, fields);
+    if (WRITTEN.has(type)) this.writer(name, fields);
+  }
+
+  reader(name, fields) {
     this.lines.push(`export function read${name}(reader: Reader, end: number, depth: number): ${name} {`);
     if (fields.length > 0) {
       const members = fields.map((field) => `${field.name}: ${this.none(field)}${field.map ? ` as Map<string, ${field.type === 'string' ? 'string' : this.ref(field.resolvedType, 'type')}>` : field.repeated ? ` as ${this.fieldType(field).replace('readonly ', '')}` : this.isAbsentable(field) ? ` as ${this.fieldType(field)} | undefined` : kindOf(field) === 'scalar' && ['bool', 'bytes', 'string', 'int64'].includes(field.type) ? ` as ${SCALARS[field.type].type}` : ''}`);
@@ -134,6 +168,9 @@ class Module {
     } else this.lines.push('    wire.skip(reader, tag, depth);');
     this.lines.push('  }', '  wire.atEnd(reader, end);', `  return ${fields.length > 0 ? 'message' : 'NOTHING'};`, '}', '');
     if (fields.length === 0) this.needsNothing = true;
+  }
+
+  writer(name, fields) {
     this.lines.push(`export function write${name}(${fields.length > 0 ? 'message' : '_message'}: ${name}, ${fields.length > 0 ? 'writer' : '_writer'}: Writer): void {`);
     for (const field of fields) {
       const value = `message.${field.name}`;
@@ -179,7 +216,7 @@ class Module {
     return [
       `// Made of ${this.name}.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.`,
       ...(body.includes('wire.') ? ["import * as wire from './wire.ts';"] : []),
-      `import type { ${['Reader', ...([': Uuid', ' Uuid[]'].some((use) => body.includes(use)) ? ['Uuid'] : []), 'Writer'].join(', ')} } from './wire.ts';`,
+      `import type { ${['Reader', 'Uuid', 'Writer'].filter((name) => [`: ${name},`, `: ${name})`, `: ${name};`, `: ${name} |`, ` ${name}[]`].some((use) => body.includes(use))).join(', ')} } from './wire.ts';`,
       ...[...imports].sort(([a], [b]) => (a < b ? -1 : 1)).map(([module, names]) => `import { ${names.sort().join(', ')} } from './${module}.ts';`),
       '',
       ...(this.needsNothing ? ['const NOTHING = {};', ''] : []),

@@ -3,8 +3,8 @@ import { Agent, request } from 'node:http';
 import { connect } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
 import { createInterface } from 'node:readline';
-import { ReadReqOptionsReadDirection, StreamsService, writeReadReq } from '../../../handlers/grpc/messages/streams.ts';
-import { frame } from '../../../handlers/grpc/messages/wire.ts';
+import { StreamsService } from '../../../handlers/grpc/messages/streams.ts';
+import { toBytes } from '../../grpc/codec.ts';
 import { EVENT_JSON } from '../events.ts';
 
 /** Whom an attack must not trouble: a probe that asks for `/ping` at a steady pace, somebody with a login who appends over HTTP, one append after another, and who reads a page of a stream over gRPC, one after another. */
@@ -102,7 +102,9 @@ async function append({ port, ms, authorization, appendTo }: NeighboursRequest):
 }
 
 async function read({ port, ms, authorization, readFrom }: NeighboursRequest): Promise<Repeated> {
-  const asked = frame({ options: { stream: { streamIdentifier: { streamName: Buffer.from(readFrom) }, start: {} }, readDirection: ReadReqOptionsReadDirection.Forwards, resolveLinks: false, count: PAGE_EVENTS, noFilter: {}, uuidOption: { string: {} } } }, writeReadReq);
+  const message = toBytes('event_store.client.streams.ReadReq', { options: { stream: { stream_identifier: { stream_name: Buffer.from(readFrom).toString('base64') }, start: {} }, count: String(PAGE_EVENTS), no_filter: {}, uuid_option: { string: {} } } });
+  const asked = Buffer.concat([Buffer.alloc(5), message]);
+  asked.writeUInt32BE(message.length, 1);
   let session: ClientHttp2Session | null = null;
   const result = await repeat(ms, 'gRPC 0', () => {
     if (session === null || session.closed || session.destroyed) session = connect(`http://${HOST}:${port}`).on('error', () => {});
