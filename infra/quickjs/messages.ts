@@ -1,6 +1,8 @@
 import { openSync, readSync } from 'node:fs';
 import type { RoutingLimits, RoutingResult } from '../../core/ports/routing-sandbox.ts';
-import type { WasmModule } from './engine.ts';
+
+/** A compiled module of WebAssembly, of which the types of Node.js know nothing. */
+export interface WasmModule { readonly __module?: never }
 
 /** What a worker thread is started with. */
 export interface SandboxSetup {

@@ -1,17 +1,34 @@
+import { Intrinsics, JSException, QuickJS } from 'quickjs-wasi';
+import type { JSValueHandle } from 'quickjs-wasi';
 import type { RoutingLimits } from '../../core/ports/routing-sandbox.ts';
-import type { EngineHost, WasmModule } from './engine.ts';
-import { Guest } from './guest.ts';
-import type { MemoryImage, Value } from './guest.ts';
 import { recentThreadCpuMs, threadCpuMs } from './messages.ts';
-import type { Run, RunResult } from './messages.ts';
-import { cut, describeException } from './script-error.ts';
+import type { Run, RunResult, WasmModule } from './messages.ts';
+import { cut, describeException, SCRIPT_NAME } from './script-error.ts';
 
-/** A script as it stands after its top level. */
-interface Prepared {
-  readonly image: MemoryImage;
-  /** Null when the top level asked for the time or for chance: it is run anew in each call, which has its own. */
-  readonly route: Value | null;
-}
+/** Parts of the language that a script gets. Not: weak references, the performance timer, exceptions of the DOM and Base64. */
+const INTRINSICS = Intrinsics.DATE | Intrinsics.EVAL | Intrinsics.REGEXP | Intrinsics.JSON | Intrinsics.PROXY | Intrinsics.MAP_SET | Intrinsics.TYPED_ARRAYS | Intrinsics.PROMISE | Intrinsics.BIG_INT;
+/**
+ * Removes memory that threads share, and the queue of jobs, which is never run here; replaces the engine's generator, which is not seeded; and gives what a
+ * call is made with, whatever a script makes of the names later: `attempt` has [whether it returned, what it returned or threw].
+ */
+const PREPARATION = `(random) => {
+  delete globalThis.SharedArrayBuffer;
+  delete globalThis.queueMicrotask;
+  Object.defineProperty(Math, 'random', { value: random, writable: true, configurable: true });
+  const { parse } = JSON, { apply } = Reflect, { isWellFormed } = String.prototype;
+  return {
+    attempt: (func, json) => { try { return [true, func(parse(json))]; } catch (error) { return [false, error]; } },
+    get: (object, name) => { try { return [true, object[name]]; } catch (error) { return [false, error]; } },
+    isText: (text) => apply(isWellFormed, text, []),
+  };
+}`;
+/** Garbage in cycles is collected when so many bytes have been allocated, which most calls never do. */
+const GC_THRESHOLD_BYTES = 16 * 1024 * 1024;
+/** What a call may need without its engine growing: several times what a webhook of 25 kB takes. */
+const HEADROOM = ' '.repeat(128 * 1024);
+/** Most that a script's stack may be limited to. */
+const STACK_BYTES_MAX = 512 * 1024;
+const NANOSECONDS_PER_MS = 1_000_000n;
 
 /** Thrown inside this file: the run is over, with this result. */
 class Ended extends Error {
@@ -22,132 +39,165 @@ class Ended extends Error {
   }
 }
 
+/** An engine with its limits, what it was prepared with, and its memory as it was then. */
+interface Engine {
+  readonly vm: QuickJS;
+  readonly attempt: JSValueHandle;
+  readonly get: JSValueHandle;
+  readonly isText: JSValueHandle;
+  readonly memory: Uint8Array;
+}
+
 /**
- * Runs scripts in one engine, whose memory is put back after every run from the image of the connector's script. Of each
- * connector there is an image; the engine has one owner at a time.
+ * Runs calls in an engine whose memory is put back behind each of them: all that a script can change lies there, so nothing of one call is there in the next. One that
+ * has grown, or that has thrown something, is used no more.
  */
 export class ScriptRunner {
   readonly #module: WasmModule;
   readonly #host: CallHost;
   readonly #limits: RoutingLimits;
   readonly #scripts = new Map<string, string>();
-  readonly #prepared = new Map<string, Prepared>();
-  #guest: Guest;
-  /** What the engine's memory holds, untouched; null after a run. */
-  #standing: MemoryImage | null = null;
-  /** What to put back. */
-  #lastImage: MemoryImage;
+  #engine: Engine | null = null;
 
   constructor(module: WasmModule, host: CallHost, limits: RoutingLimits) {
     this.#module = module;
     this.#host = host;
     this.#limits = limits;
-    this.#guest = new Guest(module, host, limits);
-    this.#lastImage = this.#guest.base;
   }
 
   learn(connectorId: string, script: string): void {
     this.#scripts.set(connectorId, script);
-    this.#prepared.delete(connectorId);
   }
 
   release(connectorId: string): void {
     this.#scripts.delete(connectorId);
-    this.#prepared.delete(connectorId);
-    if (this.#standing !== this.#guest.base) this.#standing = null;
-    this.#lastImage = this.#guest.base;
   }
 
-  /** The script of the connector was learnt before. Never throws. */
+  /** Resolves when there is an engine for the next run. */
+  async ready(): Promise<void> {
+    this.#engine ??= await this.#make();
+  }
+
+  /** The script of the connector was learnt before, and `ready` has resolved since the last run. Never throws. */
   run(connectorId: string, run: Run): RunResult {
+    const engine = this.#engine!;
     this.#host.begin(run.nowMs, run.seed);
     try {
-      return run.kind === 'check' ? this.#check(connectorId) : this.#route(connectorId, run.requestJson);
+      const route = this.#routeOf(engine, this.#scripts.get(connectorId)!);
+      return run.kind === 'check' ? this.#skipped() : this.#resultOf(engine, this.#done(engine, engine.attempt, route, engine.vm.newString(run.requestJson)));
     } catch (error) {
       if (error instanceof Ended) return error.result;
-      // An exception of the host leaves the engine in the middle of something.
-      this.#replaceGuest();
+      this.#engine = null;
       return this.#faultResult(error);
+    } finally {
+      this.#host.end();
     }
   }
 
-  /** Brings the memory back to what the next run of the same connector starts from, while nobody waits. */
+  /** Puts the memory back, while nobody waits. */
   tidy(): void {
-    if (this.#standing === null) this.#put(this.#lastImage);
+    if (this.#engine === null) return;
+    const { vm, memory } = this.#engine;
+    const { buffer } = vm._getMemory() as { readonly buffer: ArrayBuffer };
+    if (buffer.byteLength === memory.length) new Uint8Array(buffer).set(memory);
+    else this.#engine = null;
   }
 
-  #check(connectorId: string): RunResult {
-    this.#use(this.#guest.base);
-    this.#routeOf(this.#scripts.get(connectorId)!);
-    return this.#skipped();
-  }
-
-  #route(connectorId: string, requestJson: string): RunResult {
-    const { image, route } = this.#prepared.get(connectorId) ?? this.#prepare(connectorId);
-    this.#use(image);
-    const func = route ?? this.#routeOf(this.#scripts.get(connectorId)!);
-    const request = this.#done(this.#guest.parse(requestJson));
-    return this.#resultOf(this.#done(this.#guest.call(func, request)));
-  }
-
-  #prepare(connectorId: string): Prepared {
-    this.#use(this.#guest.base);
-    const route = this.#routeOf(this.#scripts.get(connectorId)!);
-    // A top level that needs much memory is run in each call as well: an image of it would be large.
-    const mustRepeat = this.#host.hasAsked || this.#guest.hasGrown;
-    const prepared = mustRepeat ? { image: this.#guest.base, route: null } : { image: this.#guest.takeImage(), route };
-    this.#host.rewind();
-    this.#prepared.set(connectorId, prepared);
-    return prepared;
+  async #make(): Promise<Engine> {
+    const { memoryBytesMax, stackBytesMax } = this.#limits;
+    const host = this.#host;
+    const vm = await QuickJS.create({
+      wasm: this.#module, intrinsics: INTRINSICS, memoryLimit: memoryBytesMax, maxStackSize: Math.min(stackBytesMax, STACK_BYTES_MAX), timezoneOffset: 0, interruptHandler: () => host.isOver(),
+      wasi: (memory: { readonly buffer: ArrayBuffer }) => ({
+        clock_time_get: (_id: number, _precision: bigint, out: number) => {
+          new DataView(memory.buffer).setBigUint64(out, BigInt(Math.trunc(host.nowMs)) * NANOSECONDS_PER_MS, true);
+          return 0;
+        },
+        random_get: (out: number, length: number) => {
+          new Uint8Array(memory.buffer, out, length).fill(0);
+          return 0;
+        },
+      }),
+    });
+    vm.gcThreshold = Math.min(memoryBytesMax / 2, GC_THRESHOLD_BYTES);
+    const prepared = vm.callFunction(vm.evalCode(PREPARATION), vm.undefined, vm.newFunction('random', () => vm.newNumber(host.random())));
+    const [attempt, get, isText] = ['attempt', 'get', 'isText'].map((name) => prepared.getProp(name)) as [JSValueHandle, JSValueHandle, JSValueHandle];
+    vm.newString(HEADROOM).dispose();
+    return { vm, attempt, get, isText, memory: vm.snapshot().memory };
   }
 
   /** Runs the top level. */
-  #routeOf(script: string): Value {
-    this.#done(this.#guest.evaluate(script));
-    const route = this.#guest.evaluate('route');
-    if (this.#host.isTimedOut) throw this.#timedOut();
-    if (this.#guest.isException(route) || !this.#guest.isFunction(route)) {
-      throw this.#failed('The script does not define a function named route: write function route(request) { … } at its top level.');
+  #routeOf({ vm }: Engine, script: string): JSValueHandle {
+    try {
+      vm.evalCode(script, SCRIPT_NAME);
+    } catch (error) {
+      throw this.#thrown(error);
     }
+    let route: JSValueHandle | null = null;
+    try {
+      route = vm.evalCode('route', SCRIPT_NAME);
+    } catch (error) {
+      if (!(error instanceof JSException)) throw error;
+      this.#engine = null;
+    }
+    if (this.#host.isTimedOut) throw this.#timedOut();
+    if (route?.isFunction !== true) throw this.#failed('The script does not define a function named route: write function route(request) { … } at its top level.');
     return route;
   }
 
   /** Every property is read once, here, whatever getters and proxies make of it. */
-  #resultOf(result: Value): RunResult {
-    const guest = this.#guest;
-    if (guest.isNullish(result)) return this.#skipped();
-    if (guest.isPromise(result)) throw this.#failed('route returned a promise: it must return its result itself, so it cannot be async.');
-    if (!guest.isObject(result) || guest.isFunction(result)) throw this.#failed('route must return an object with stream and schema, or null to skip the request.');
-    const stream = this.#done(guest.get(result, 'stream'));
-    if (guest.isNullish(stream)) return this.#skipped();
+  #resultOf(engine: Engine, result: JSValueHandle): RunResult {
+    if (isNullish(result)) return this.#skipped();
+    if (result.isPromise) throw this.#failed('route returned a promise: it must return its result itself, so it cannot be async.');
+    if (!result.isObject || result.isFunction) throw this.#failed('route must return an object with stream and schema, or null to skip the request.');
+    const stream = this.#done(engine, engine.get, result, engine.vm.newString('stream'));
+    if (isNullish(stream)) return this.#skipped();
     const streamLength = this.#lengthOf(stream, 'stream');
     if (streamLength === 0) return this.#skipped();
-    const schema = this.#done(guest.get(result, 'schema'));
-    const schemaLength = guest.isNullish(schema) ? 0 : this.#lengthOf(schema, 'schema');
+    const schema = this.#done(engine, engine.get, result, engine.vm.newString('schema'));
+    const schemaLength = isNullish(schema) ? 0 : this.#lengthOf(schema, 'schema');
     const { outputLengthMax } = this.#limits;
     if (streamLength + schemaLength > outputLengthMax) {
       throw this.#failed(`stream and schema have ${streamLength + schemaLength} characters together; ${outputLengthMax} are allowed.`);
     }
-    return { kind: 'routed', stream: this.#textOf(stream, 'stream'), schema: guest.isNullish(schema) ? null : this.#textOf(schema, 'schema'), cpuMs: this.#host.cpuMs };
+    return { kind: 'routed', stream: this.#textOf(engine, stream, 'stream'), schema: isNullish(schema) ? null : this.#textOf(engine, schema, 'schema'), cpuMs: this.#host.cpuMs };
   }
 
-  #lengthOf(value: Value, name: string): number {
-    if (!this.#guest.isString(value)) throw this.#failed(`${name} must be a text.`);
-    return this.#guest.lengthOf(value);
+  #lengthOf(value: JSValueHandle, name: string): number {
+    if (!value.isString) throw this.#failed(`${name} must be a text.`);
+    return value.length;
   }
 
-  #textOf(value: Value, name: string): string {
-    const text = this.#guest.textOf(value);
-    if (text === null) throw this.#failed(`${name} holds half of a surrogate pair, so that it is no Unicode text.`);
-    return text;
+  #textOf({ vm, isText }: Engine, text: JSValueHandle, name: string): string {
+    if (!vm.callFunction(isText, vm.undefined, text).toBoolean()) throw this.#failed(`${name} holds half of a surrogate pair, so that it is no Unicode text.`);
+    return text.toString();
   }
 
-  /** The value, unless it stands for an exception. */
-  #done(value: Value): Value {
-    if (!this.#guest.isException(value)) return value;
-    if (this.#host.isTimedOut) throw this.#timedOut();
-    const reason = describeException(this.#guest);
-    throw this.#host.isTimedOut ? this.#timedOut() : this.#failed(reason);
+  /** What one of the prepared functions has brought, unless that is an exception. */
+  #done({ vm }: Engine, how: JSValueHandle, ...given: JSValueHandle[]): JSValueHandle {
+    let pair: JSValueHandle;
+    try {
+      pair = vm.callFunction(how, vm.undefined, ...given);
+    } catch (error) {
+      throw this.#thrown(error);
+    }
+    const value = pair.getProp('1');
+    if (pair.getProp('0').toBoolean()) return value;
+    throw this.#describe(value);
+  }
+
+  /** How a run ends of which the engine says that it threw. */
+  #thrown(error: unknown): unknown {
+    if (!(error instanceof JSException)) return error;
+    // The engine's class keeps what it has thrown for as long as there is the engine.
+    this.#engine = null;
+    return this.#describe(error.handle);
+  }
+
+  #describe(thrown: JSValueHandle): Ended {
+    if (this.#host.isTimedOut) return this.#timedOut();
+    const reason = describeException(thrown);
+    return this.#host.isTimedOut ? this.#timedOut() : this.#failed(reason);
   }
 
   #skipped(): RunResult { return { kind: 'skipped', cpuMs: this.#host.cpuMs }; }
@@ -160,24 +210,10 @@ export class ScriptRunner {
       : cut(`The script was ended because the sandbox could not go on: ${error instanceof Error ? error.message : String(error)}`);
     return { kind: 'failed', reason, cpuMs: this.#host.cpuMs };
   }
+}
 
-  /** The run that follows begins with this. */
-  #use(image: MemoryImage): void {
-    if (this.#standing !== image) this.#put(image);
-    this.#standing = null;
-    this.#lastImage = image;
-  }
-
-  #put(image: MemoryImage): void {
-    if (this.#guest.isWornOut) this.#replaceGuest();
-    this.#guest.putImage(image);
-    this.#standing = image;
-  }
-
-  #replaceGuest(): void {
-    this.#guest = new Guest(this.#module, this.#host, this.#limits, this.#guest);
-    this.#standing = null;
-  }
+function isNullish(value: JSValueHandle): boolean {
+  return value.isUndefined || value.isNull;
 }
 
 function timedOut(timeoutMs: number): Extract<RunResult, { kind: 'timed-out' }> {
@@ -188,37 +224,34 @@ function timedOut(timeoutMs: number): Extract<RunResult, { kind: 'timed-out' }> 
 const SLICE_MS = 10;
 
 /** The world as one call sees it: a time that stands still, chance that follows from the seed, and a limit of processor time. */
-export class CallHost implements EngineHost {
+export class CallHost {
   readonly #timeoutMs: number;
-  #nowMs = 0;
-  #seed = 0;
+  /** Of the call, in UTC milliseconds. */
+  nowMs = 0;
   #randomState = 0;
   #startedMs = 0;
   #startedCpuMs = 0;
   #nextLookMs = Infinity;
   /** The script was made to end because its time was over. */
   isTimedOut = false;
-  /** The script has asked for the time or for a random number. */
-  hasAsked = false;
 
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs;
   }
 
   begin(nowMs: number, seed: number): void {
-    this.#nowMs = nowMs;
-    this.#seed = seed;
+    this.nowMs = nowMs;
+    this.#randomState = seed | 0;
     this.#startedCpuMs = recentThreadCpuMs();
     this.#startedMs = performance.now();
     this.#nextLookMs = this.#startedMs + this.#timeoutMs;
     this.isTimedOut = false;
-    this.rewind();
   }
 
-  /** Back to the first random number. The time used so far stays used. */
-  rewind(): void {
-    this.#randomState = this.#seed | 0;
-    this.hasAsked = false;
+  /** Until the next one begins nothing is over: what is made ready for it has no limit. */
+  end(): void {
+    this.isTimedOut = false;
+    this.#nextLookMs = Infinity;
   }
 
   /** Processor time since `begin`. */
@@ -227,14 +260,8 @@ export class CallHost implements EngineHost {
     return wallMs < SLICE_MS ? wallMs : threadCpuMs() - this.#startedCpuMs;
   }
 
-  nowMs(): number {
-    this.hasAsked = true;
-    return this.#nowMs;
-  }
-
   /** 53 bits of two steps of the generator. */
   random(): number {
-    this.hasAsked = true;
     return (this.#next32() * 2 ** 21 + (this.#next32() >>> 11)) / 2 ** 53;
   }
 

@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { RoutingLimits } from '../../core/ports/routing-sandbox.ts';
-import { compile } from './engine.ts';
-import type { WasmModule } from './engine.ts';
 import { sharedNowMs, SIGNAL_BYTES, ThreadSignal } from './messages.ts';
-import type { FromWorker, Run, RunResult, SandboxSetup, ToWorker } from './messages.ts';
+import type { FromWorker, Run, RunResult, SandboxSetup, ToWorker, WasmModule } from './messages.ts';
 import { background } from '../../core/background.ts';
+
+const { compile } = (globalThis as unknown as { WebAssembly: { compile(bytes: Uint8Array): Promise<WasmModule> } }).WebAssembly;
 
 /** Threads that stand ready beside those that work, so that the replacement of one that was ended costs no call its time. */
 const SPARE_THREADS = 1;

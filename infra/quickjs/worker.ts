@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { background } from '../../core/background.ts';
 import { CallHost, ScriptRunner } from './script-runner.ts';
 import type { FromWorker, RunResult, SandboxSetup, ToWorker } from './messages.ts';
 import { ThreadSignal } from './messages.ts';
@@ -15,21 +16,24 @@ function send(message: FromWorker): void {
   port.postMessage(message);
 }
 
-port.on('message', (message: ToWorker) => {
-  if (message.kind === 'release') return runner.release(message.connectorId);
-  const { connectorId, script, firstRun, runs } = message;
+async function runAll({ connectorId, script, firstRun, runs }: Extract<ToWorker, { kind: 'run' }>): Promise<void> {
   if (script !== null) runner.learn(connectorId, script);
   const results: RunResult[] = [];
   const started = performance.now();
   for (const run of runs) {
+    runner.tidy();
+    await runner.ready();
     signal.begin(firstRun + results.length);
     results.push(runner.run(connectorId, run));
     signal.end();
     if (performance.now() - started >= TURN_MS) break;
-    if (results.length < runs.length) runner.tidy();
   }
   send({ kind: 'results', results });
-  runner.tidy();
+}
+
+port.on('message', (message: ToWorker) => {
+  if (message.kind === 'release') runner.release(message.connectorId);
+  else background(runAll(message));
 });
 
-send({ kind: 'ready' });
+background(runner.ready().then(() => send({ kind: 'ready' })));
