@@ -7,7 +7,7 @@ import type { ObjectChunk, ObjectManifest, ObjectSegment } from '../../object-lo
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { bucketChunk, readObject } from './bucket-files.ts';
 import { diverged } from './compare.ts';
-import { newPieceBuffers, PIECE_BYTES, type PieceBuffers, piecesOf, RecordGroups, throwIfEnded } from './download.ts';
+import { groupsIn, newPieceBuffers, objectCutter, PIECE_BYTES, type PieceBuffers, piecesOf, throwIfEnded } from './download.ts';
 import { objectCorrupt } from './whole-files.ts';
 
 export interface ChunkRestParts {
@@ -109,15 +109,15 @@ class ChunkRest {
   /** Writes bytes [from, to) of an object to the temporary file, from `at` on; resolves with where they end. */
   async #stage(staged: StorageFile, at: number, key: string, from: number, to: number, add: (bytes: Uint8Array) => void): Promise<number> {
     const { world: { objects }, onBytes, signal } = this.#parts;
-    const groups = new RecordGroups(this.#end + at, key);
+    const cutter = objectCutter(this.#end + at, key);
     for await (const piece of piecesOf(objects, key, from, to, this.#buffers, signal)) {
       add(piece);
-      groups.push(piece);
+      cutter.pass(piece);
       await staged.writeAt(at, piece);
       at += piece.length;
       onBytes(piece.length);
     }
-    groups.finish();
+    cutter.finish();
     return at;
   }
 
@@ -162,17 +162,17 @@ class ChunkRest {
 
   async #append(staged: StorageFile, path: string): Promise<void> {
     const { log, signal } = this.#parts;
-    const groups = new RecordGroups(this.#end, path);
+    const cutter = objectCutter(this.#end, path);
     for (let at = 0; at < staged.size;) {
       throwIfEnded(signal);
       const piece = await staged.read(at, Math.min(PIECE_BYTES, staged.size - at));
       if (piece.length === 0) throw new SkuaError('io_error', `${path} gave no bytes at offset ${at}, though it has ${staged.size}.`, { file: path, offset: at });
       at += piece.length;
-      const group = groups.push(piece);
-      if (group.length === 0) continue;
-      await log.append(group);
-      log.publish();
+      for (const group of groupsIn(piece, cutter)) {
+        await log.append(group);
+        log.publish();
+      }
     }
-    groups.finish();
+    cutter.finish();
   }
 }

@@ -1,6 +1,5 @@
-import { i32 } from '../../bytes.ts';
 import { SkuaError } from '../../errors.ts';
-import { FRAME_BYTES, FRAME_SOUND, isRecordLength, RecordFrame, takeFrame } from '../../log/records.ts';
+import { RecordCutter } from '../../log/record-cutter.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import { readObject } from './bucket-files.ts';
 
@@ -46,48 +45,26 @@ export function throwIfEnded(signal: AbortSignal): void {
   if (signal.aborted) throw new SkuaError('aborted', 'Catching up was ended before it was complete; the next opening goes on with it.');
 }
 
-/** Cuts a stretch of log that comes in pieces into groups of whole records, and proves that nothing else is in it. */
-export class RecordGroups {
-  readonly #key: string;
-  readonly #frame = new RecordFrame();
-  #position: number;
-  #rest: Uint8Array = new Uint8Array(0);
-
-  /** `position`: of the first record. `key`: of the object, for messages. */
-  constructor(position: number, key: string) {
-    this.#position = position;
-    this.#key = key;
-  }
-
-  /** The records that are whole with this piece, one behind the other; may be none. Good until the next call, or until the piece is used again. Throws `log_corrupt`. */
-  push(piece: Uint8Array): Uint8Array {
-    const all = this.#rest.length === 0 ? piece : joined(this.#rest, piece);
-    let at = 0;
-    while (at + 4 <= all.length) {
-      const length = i32(all, at);
-      if (!isRecordLength(length)) throw this.#corrupt();
-      if (at + length + FRAME_BYTES > all.length) break;
-      if (takeFrame(this.#frame, all, at, length, this.#position) !== FRAME_SOUND) throw this.#corrupt();
-      at += length + FRAME_BYTES;
-      this.#position = this.#frame.next;
-    }
-    this.#rest = all.slice(at);
-    return all.subarray(0, at);
-  }
-
-  /** Throws `log_corrupt` when the last piece ended inside a record. */
-  finish(): void {
-    if (this.#rest.length > 0) throw this.#corrupt();
-  }
-
-  #corrupt(): SkuaError {
-    return new SkuaError('log_corrupt', `The object ${this.#key} holds something else than a record at position ${this.#position} of the log. Nothing of it was taken over: restore it from a version or a backup of the bucket.`, { key: this.#key, position: this.#position });
-  }
+/** Proves that a stretch of log that comes in pieces, from `position` on, holds records and nothing else; `key`: of the object, for messages. */
+export function objectCutter(position: number, key: string): RecordCutter {
+  return new RecordCutter({
+    position,
+    fail: (at) => new SkuaError('log_corrupt', `The object ${key} holds something else than a record at position ${position + at} of the log. Nothing of it was taken over: restore it from a version or a backup of the bucket.`, { key, position: position + at }),
+  });
 }
 
-function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const out = new Uint8Array(a.length + b.length);
-  out.set(a);
-  out.set(b, a.length);
-  return out;
+/** The records that are whole with this piece: what lies one behind the other is one group, and what two pieces share another. */
+export function* groupsIn(piece: Uint8Array, cutter: RecordCutter): Generator<Uint8Array, void, undefined> {
+  const { frame } = cutter;
+  let from = piece.length;
+  let to = 0;
+  cutter.take(piece);
+  while (cutter.next()) {
+    if (frame.bytes !== piece) yield frame.bytes;
+    else {
+      from = Math.min(from, frame.at - 4);
+      to = frame.at + frame.length + 4;
+    }
+  }
+  if (from < to) yield piece.subarray(from, to);
 }

@@ -11,7 +11,7 @@ import type { ObjectChunk, ObjectManifest, ObjectOngoing, ObjectSegment } from '
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { writeContent } from '../../ports/write-content.ts';
 import { ongoingHeader } from './bucket-files.ts';
-import { newPieceBuffers, type PieceBuffers, piecesOf, RecordGroups, throwIfEnded } from './download.ts';
+import { newPieceBuffers, objectCutter, type PieceBuffers, piecesOf, throwIfEnded } from './download.ts';
 
 /** Files that are downloaded side by side; each has two pieces in memory. */
 const FILES_AT_ONCE = 4;
@@ -150,14 +150,14 @@ class WholeFiles {
 
   async #segment(file: StorageFile, at: number, { key, from, to, crc32 }: ObjectSegment, buffers: PieceBuffers): Promise<void> {
     const { world: { objects, digests }, onBytes } = this.#parts;
-    const groups = new RecordGroups(from, key);
+    const cutter = objectCutter(from, key);
     let crc = 0;
     await writeContent(file, at, piecesOf(objects, key, 0, to - from, buffers, this.#signal), (piece) => {
       crc = digests.crc32(piece, crc);
-      groups.push(piece);
+      cutter.pass(piece);
       onBytes(piece.length);
     });
-    groups.finish();
+    cutter.finish();
     if (crc32 !== undefined && crc !== crc32) throw objectCorrupt(key, file.path);
   }
 
