@@ -10,6 +10,7 @@ import type { HttpServer } from '../../../local/http/server.ts';
 import { caughtDuring } from '../../support/caught.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { called, ClientCall, connect } from '../grpc/clients.ts';
+import { startedProcess } from '../spawn.ts';
 import { call, open, serve } from '../tls/clients.ts';
 
 /** What fails for a connection, wherever it does, ends it; others go on, and it is counted and logged. */
@@ -95,4 +96,14 @@ test('many failures are counted, and some are logged', async () => {
     await expect.poll(() => counted.length).toBe(30);
   });
   expect(lines).toHaveLength(20);
+});
+
+test('in a program that a test starts: the test learns of it', async () => {
+  const fault = `import { subscribe } from 'node:diagnostics_channel'; subscribe('http.server.request.start', ({ request }) => request.socket.once('close', () => { throw new Error('put in'); }));`;
+  const caught = await caughtDuring(async () => {
+    const node = await startedProcess(['--mem-db'], { NODE_OPTIONS: `${process.env['NODE_OPTIONS']} --import=data:text/javascript,${encodeURIComponent(fault)}` });
+    expect((await fetch(`${node.url}/ping`)).status).toBe(200);
+    await node.stop();
+  });
+  expect(caught).toMatchObject([{ message: 'put in' }]);
 });

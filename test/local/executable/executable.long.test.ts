@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { VERSION } from '../../../local/cli/version.ts';
+import { TELLS_CAUGHT } from '../../support/caught.ts';
 import { freePorts } from '../../support/free-ports.ts';
 import { ok, packed } from '../packed.ts';
 import type { Packed } from '../packed.ts';
@@ -37,7 +38,7 @@ afterEach(async () => {
 const spawned: Spawned[] = [];
 
 function skua(words: readonly string[], env: Readonly<Record<string, string>> = {}): Spawned {
-  const nothing = Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]));
+  const nothing = Object.fromEntries(Object.keys(process.env).filter((name) => !TELLS_CAUGHT.includes(name)).map((name) => [name, undefined]));
   const started = new Spawned(executable, words, { ...nothing, PATH: '', HOME: path.join(folder, 'home'), TMPDIR: path.join(folder, 'temp'), SERVER_STREAM_EXISTENCE_FILTER_SIZE: '10000', ...env }, { cwd: folder });
   spawned.push(started);
   return started;
