@@ -57,7 +57,7 @@ class Simulation {
   /** Where the group has begun. Several where a reset was cut short: it is at one of them, and that is not known. */
   #beginnings: readonly Beginning[] = [];
   #engine!: PersistentSubscriptionsEngine;
-  /** Goes up with each process; `#life` with whatever makes a group start anew. */
+  /** Goes up with each process; `#life` with whatever makes a group start anew, when it has: until then the one before writes what it has to. */
   #process = 0;
   #life = 0;
   readonly #dead = new Set<number>();
@@ -245,16 +245,16 @@ class Simulation {
     const { historyBufferSize } = this.#settings;
     this.#writeFaults = 0;
     this.#readFaults = 0;
-    this.#life++;
     await this.#call(() => this.#engine.update(this.#source, GROUP, { settings: { ...this.#settings, readBatchSize: this.#random.int(1, historyBufferSize - 1) } }, 'admin'));
+    this.#life++;
     await this.#checkDropped();
   }
 
   /** Whatever fails meanwhile, all groups begin again from what is stored. */
   async #restart(): Promise<void> {
     if (this.#random.chance(0.3)) this.#writeFaults = this.#random.int(1, 2);
-    this.#life++;
     await this.#call(() => this.#engine.restart());
+    this.#life++;
     await this.#checkDropped();
   }
 
@@ -269,8 +269,9 @@ class Simulation {
   /** The group begins anew: where it is told to, or, if a write fails meanwhile, there or where it was. */
   async #resetTo(from: StartFrom): Promise<void> {
     const chosen = this.#mayBegin(from);
+    const isDone = await this.#call(() => this.#engine.reset(this.#source, GROUP, from, 'admin'));
     this.#life++;
-    if (await this.#call(() => this.#engine.reset(this.#source, GROUP, from, 'admin'))) {
+    if (isDone) {
       this.#beginnings = [chosen];
       this.#resets++;
     } else {
