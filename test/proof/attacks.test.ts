@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { BlockCache } from '../../core/cache/block-cache.ts';
-import { putI64 } from '../../core/bytes.ts';
+import { i64, putI64 } from '../../core/bytes.ts';
 import { chunkFileName, HEADER_BYTES } from '../../core/log/chunk-format.ts';
 import { openLog } from '../../core/log/open-log.ts';
 import { FLAG_REDACTED, parsePrepare, PREPARE, PrepareFields } from '../../core/log/records.ts';
@@ -11,7 +11,7 @@ import type { Storage } from '../../core/ports/storage.ts';
 import type { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import { openProofs } from '../../core/proof/keeper.ts';
-import { type Anchor, CUT, encodeReceiptHeader, receiptPath, decodeReceiptHeader, NO_LEAF, RECEIPT_HEADER_BYTES, REWRITTEN, VOID } from '../../core/proof/layout.ts';
+import { type Anchor, CUT, encodeReceiptHeader, receiptPath, decodeReceiptHeader, NO_LEAF, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, REWRITTEN, VOID } from '../../core/proof/layout.ts';
 import { sha256By } from '../../core/proof/sha256.ts';
 import { switchChunk } from '../../core/scavenge/chunk-switch.ts';
 import { ChunkWriter } from '../../core/scavenge/chunk-writer.ts';
@@ -36,7 +36,7 @@ async function forge(storage: MemoryStorage, receipt: { readonly kind: number; r
   const path = receiptPath(number - 1);
   const head = number === 0 ? null : decodeReceiptHeader(sha256, path, (await contentOf(storage, path)).subarray(0, RECEIPT_HEADER_BYTES)).head;
   const entries = receipt.entries ?? new Uint8Array(0);
-  const { bytes } = encodeReceiptHeader(sha256, { kind: receipt.kind, number, first: receipt.first, last: receipt.last ?? receipt.first, target: new Uint8Array(16), count: entries.length / 72, timeMs: 1, entries: sha256(entries), before: head! });
+  const { bytes } = encodeReceiptHeader(sha256, { kind: receipt.kind, number, first: receipt.first, last: receipt.last ?? receipt.first, target: new Uint8Array(16), count: entries.length / RECEIPT_ENTRY_BYTES, timeMs: 1, entries: sha256(entries), before: head! });
   await putFile(storage, receiptPath(number), concat(bytes, entries));
 }
 
@@ -136,6 +136,36 @@ describe('somebody who has the disk and knows the format', () => {
     const last = (await shorter.list('proofs')).filter((name) => name.startsWith('receipt')).at(-1)!;
     await shorter.remove(`proofs/${last}`);
     expect(await codesOf(shorter, [after.anchor])).toContain('receipts');
+  });
+
+  it('removes a record and has a covered receipt say so, or takes a receipt out: those behind it do not follow', async () => {
+    const storage = await copyOf(after.storage);
+    const open = await openProven(storage);
+    for (const stream of ['other', 'kept', 'short']) {
+      await open.store.deleteStream(stream, -2, 'hard');
+      await scavenge(open);
+    }
+    const anchor = await open.proofChain!.anchor();
+    await open.close();
+    expect(anchor.receipts).toBeGreaterThan(2);
+    const shorter = await copyOf(storage);
+    const { position, leaf } = await removeOne(storage, { ...after, records: await recordsIn(storage, anchor.position) });
+    const bytes = await contentOf(storage, receiptPath(0));
+    const entry = concat(new Uint8Array(8), leaf, NO_LEAF);
+    putI64(entry, 0, position);
+    const all = [entry];
+    for (let at = RECEIPT_HEADER_BYTES; at < bytes.length; at += RECEIPT_ENTRY_BYTES) all.push(bytes.subarray(at, at + RECEIPT_ENTRY_BYTES));
+    const entries = concat(...all.sort((a, b) => i64(a, 0) - i64(b, 0)));
+    const header = decodeReceiptHeader(sha256, receiptPath(0), bytes.subarray(0, RECEIPT_HEADER_BYTES));
+    await putFile(storage, receiptPath(0), concat(encodeReceiptHeader(sha256, { ...header, first: 0, last: 100, count: all.length, entries: sha256(entries) }).bytes, entries));
+    const changed = await verify(storage, [anchor]);
+    expect(changed.told.map(({ code }) => code)).toContain('receipts');
+    expect(changed.notes.map(({ message }) => message)).toContainEqual(expect.stringContaining(`${receiptPath(1)} does not follow on the receipt before it`));
+
+    await shorter.remove(receiptPath(1));
+    const lacking = await verify(shorter, [anchor]);
+    expect(lacking.told.map(({ code }) => code)).toContain('receipts');
+    expect(lacking.notes.map(({ message }) => message)).toContainEqual(expect.stringContaining(`${receiptPath(2)} has none with the number 1 before it`));
   });
 
   it('gives anchors of another log: they hold for none', async () => {
