@@ -239,6 +239,20 @@ atNode('streams', (ui: Ui) => {
     expect(JSON.parse(await read())).toEqual({});
   });
 
+  test('metadata of a deleted stream are changed, and it stays deleted', async () => {
+    ui.allow(/status of 404/);
+    await append('put away', [{ n: 0 }]);
+    await ui.ask('DELETE', '/streams/put%20away');
+    const page = await ui.open('/streams/put%20away?tab=metadata');
+    await sees(page, /It was deleted: everything up to now is cut off/);
+    await page.getByLabel('Keep at most').fill('5');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    const read = async () => (await ui.ask('GET', '/streams/put%20away/metadata', undefined, { accept: 'application/octet-stream' })).text();
+    await expect.poll(read).toContain('"$maxCount": 5');
+    expect(await read()).toContain('"$tb": 9223372036854775807');
+    expect((await ui.ask('GET', '/streams/put%20away')).status).toBe(404);
+  });
+
   test('an event is appended with metadata at an expected version, and a wrong one is told', async () => {
     ui.allow(/status of 400/);
     await append('orders', [{ n: 0 }]);

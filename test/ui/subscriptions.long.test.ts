@@ -104,6 +104,16 @@ atNode('subscriptions', (ui) => {
     await sees(page, 'Nothing is parked');
   });
 
+  test('of many parked messages each is listed once, the newest first and older ones when they are asked for', async () => {
+    await parked(ui, 'heaps', 'sorters', 53, 53);
+    const page = await ui.open('/subscriptions/heaps/sorters?tab=parked');
+    const numbers = () => page.getByRole('table', { name: 'Parked messages' }).locator('tbody td:first-child').allInnerTexts();
+    await expect.poll(numbers).toHaveLength(50);
+    await page.getByRole('button', { name: 'Older ones than number 3' }).click();
+    await expect.poll(numbers).toEqual(Array.from({ length: 53 }, (_, n) => String(52 - n)));
+    expect(await page.getByRole('button', { name: /^Older ones/ }).count()).toBe(0);
+  });
+
   test('a group is reset in the page, and its consumers get all again', async () => {
     await parked(ui, 'letters', 'readers', 3, 0);
     await expect.poll(() => titles('letters', 'readers')).toEqual([]);
