@@ -138,11 +138,14 @@ export class FilesystemStorage implements Storage {
   }
 
   async freeBytes(): Promise<number> {
-    try {
-      const { bavail, bsize } = await statfs(this.root);
-      return bavail * bsize;
-    } catch (error) {
-      throw storageError(error, this.root);
+    // Of a directory that is not there yet, on the disk on which it will be.
+    for (let place = this.root; ; place = path.dirname(place)) {
+      try {
+        const { bavail, bsize } = await statfs(place);
+        return bavail * bsize;
+      } catch (error) {
+        if (systemCode(error) !== 'ENOENT' || place === path.dirname(place)) throw storageError(error, this.root);
+      }
     }
   }
 

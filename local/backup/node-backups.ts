@@ -17,6 +17,7 @@ import { SkuaError } from '../../core/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
+import { tellStrangersOnce } from '../../core/ports/object-kinds.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -59,7 +60,7 @@ export interface OpenBackups {
 export async function openBackups(options: OpenBackupsOptions): Promise<OpenBackups> {
   const { settings, node, autoScavenge, clock, log, meter } = options;
   const { open, storage } = node;
-  const repository = new NodeRepository(settings, { clock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression });
+  const repository = new NodeRepository(settings, { clock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression, onStrangers: tellStrangersOnce((message) => log.warn(message)) });
   const nodeId = await ensureNodeId(storage, systemIds);
   const holds = new Holds({ take: () => open.hold(), clock, ids: systemIds, log });
   const stopping = new AbortController();

@@ -6,6 +6,7 @@ import type { RunningBackup } from '../../core/backup/repository/notes.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
+import { tellStrangersOnce } from '../../core/ports/object-kinds.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeCompression } from '../../infra/compression.ts';
@@ -68,12 +69,12 @@ interface RepositoryWish {
   readonly compression?: CompressionMode;
 }
 
-/** Runs `work` with a repository and what its jobs need to open it too, and closes it whatever happens. */
-export async function withRepository<T>(place: ObjectPlace, wish: PlaceWish, options: RepositoryWish, work: (repository: Repository, spec: RepositorySpec) => Promise<T>): Promise<T> {
+/** Runs `work` with a repository and what its jobs need to open it too, and closes it whatever happens. What lies in the place and is not the repository's is told on `io.stderr`. */
+export async function withRepository<T>(place: ObjectPlace, wish: PlaceWish, options: RepositoryWish, io: Io, work: (repository: Repository, spec: RepositorySpec) => Promise<T>): Promise<T> {
   const key = wish['key-file'] === null ? null : await readKeyFile(wish['key-file']);
   const objects = await openObjects(place);
   try {
-    const world = { clock: systemClock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression };
+    const world = { clock: systemClock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression, onStrangers: tellStrangersOnce((message) => line(io.stderr, message)) };
     const compression = options.compression ?? 'auto';
     const repository = await openRepository(objects, { key, create: options.create ?? false, compression }, world);
     return await work(repository, { place, key, compression });

@@ -32,7 +32,7 @@ export async function runBackupCreate({ options }: Input<typeof backupCreateOpti
   checkSource(options);
   const { compression, parallel, throttle, json } = options;
   const created = await runInterruptibly(CREATION_INTERRUPTED, io, ({ signal, progress }) => (
-    withRepository(place, options, { create: true, compression }, (repository, spec) => (
+    withRepository(place, options, { create: true, compression }, io, (repository, spec) => (
       withSource(options, io, signal, (source, jobs) => createBackup({
         source, repository, ...lanesOf(jobs, spec), cause: 'manual', clock: systemClock, ids: systemIds, digests: nodeDigests, parallel, signal,
         ...(throttle !== null && { throttleBytesPerSecond: throttle }),
@@ -64,7 +64,7 @@ const COLUMNS: readonly Column[] = [
 /** Shows what a repository holds. Damaged manifests are told and end the command with exit code 1. */
 export async function runBackupList({ options }: Input<typeof backupListOptions>, io: Io): Promise<ExitCode> {
   const place = placeOf(options.repository, 'repository', options);
-  return withRepository(place, options, {}, async (repository) => {
+  return withRepository(place, options, {}, io, async (repository) => {
     const damaged: { readonly key: string; readonly message: string }[] = [];
     const backups = await repository.backups((key, error) => { damaged.push({ key, message: error.message }); });
     const last = await lastProven(repository);
@@ -107,7 +107,7 @@ export async function runBackupVerify({ options }: Input<typeof backupVerifyOpti
   const { verifyRepository } = await import('../../core/backup/verify/verify.ts');
   const { 'read-data-subset': subset, json } = options;
   const started = systemClock.monotonicMs();
-  return runInterruptibly('The check was ended before it was complete.', io, ({ signal, progress }) => withRepository(place, options, {}, async (repository) => {
+  return runInterruptibly('The check was ended before it was complete.', io, ({ signal, progress }) => withRepository(place, options, {}, io, async (repository) => {
     let errors = 0;
     const report = await verifyRepository({
       repository, subset, signal,
@@ -156,7 +156,7 @@ export async function runBackupDrill({ options }: Input<typeof backupDrillOption
   if (!(await stat(parent).catch(() => null))?.isDirectory()) throw new CommandError('not_a_directory', `${parent} is not a directory. Name a folder with room for the restored data with --scratch.`, EXIT.unreachable);
   const { drillBackup } = await import('../../core/backup/verify/drill.ts');
   const report = await runInterruptibly('The drill was ended, and has proved nothing. What it restored is removed.', io, ({ signal, progress }) => (
-    withRepository(place, options, {}, async (repository, spec) => {
+    withRepository(place, options, {}, io, async (repository, spec) => {
       const choice = options.backup === null ? { kind: 'latest' as const } : { kind: 'backup' as const, id: await backupIdOf(repository, options.backup) };
       const root = await mkdtemp(path.join(parent, 'skua-drill-'));
       const storage = new FilesystemStorage({ root, isOffline: true });
@@ -196,7 +196,7 @@ export async function runBackupPrune({ options, given }: Input<typeof backupPrun
   const keep = keepOf(options, given);
   const { erased, 'dry-run': isDryRun, json } = options;
   const { pruneRepository } = await import('../../core/backup/prune/prune.ts');
-  const report = await runInterruptibly(REMOVAL_INTERRUPTED, io, ({ signal }) => withRepository(place, options, {}, (repository) => (
+  const report = await runInterruptibly(REMOVAL_INTERRUPTED, io, ({ signal }) => withRepository(place, options, {}, io, (repository) => (
     pruneRepository({ repository, keep, isErased: erased, forgottenNode: options['forget-node'], isDryRun, clock: systemClock, ids: systemIds, signal }))));
   if (json) line(io.stdout, JSON.stringify({ isDryRun, ...report, removed: report.removed.map(({ id, createdMs, why }) => ({ id, createdAt: new Date(createdMs).toISOString(), why })) }, null, 2));
   else showPruned(report, options, io);

@@ -59,7 +59,7 @@ async function verifyBackup(anchors: readonly Anchor[], options: Options, io: Io
   const target = new FilesystemStorage({ root: folder, isOffline: true });
   try {
     const restored = await runInterruptibly('The proof was ended before it was complete.', io, ({ signal, progress }) => withRestoreWorld(target, io, (world) => (
-      withRepository(placeOf(options.repository, 'repository', options), options, {}, async (repository, spec) => restoreBackup({
+      withRepository(placeOf(options.repository, 'repository', options), options, {}, io, async (repository, spec) => restoreBackup({
         ...world, signal, repository, ...lanesOf(world.start.jobs, spec),
         choice: options.backup === null ? { kind: 'latest' } : { kind: 'backup', id: await backupIdOf(repository, options.backup) },
         onProgress: ({ bytesDone, bytesTotal }) => progress.update({ label: 'restoring', bytesDone, bytesTotal }),

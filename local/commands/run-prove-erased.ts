@@ -64,7 +64,7 @@ async function searchDirectory({ stream, json, index, db }: Options, events: rea
 
 function searchRepository(options: Options, events: readonly string[], io: Io): Promise<ExitCode> {
   const { stream, json } = options;
-  return withRepository(placeOf(options.repository, 'repository', options), options, {}, (repository) => (
+  return withRepository(placeOf(options.repository, 'repository', options), options, {}, io, (repository) => (
     report(proveErasedInRepository({ repository, clock: systemClock, events, ...(stream !== null && { stream }) }), { repository: repository.place }, { stream, events, advise: (summary) => adviceFor(summary, options), json }, io)));
 }
 

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import type { RestoreChoice } from '../../core/backup/restore/choose.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
-import { REPOSITORY_KEY } from '../../core/backup/repository/objects.ts';
+import { REPOSITORY_KEY } from '../../core/backup/repository/keys.ts';
 import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
 import type { RestoreProgress, RestoreReport, RestoreWorld } from '../../core/backup/restore/files.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
@@ -38,7 +38,7 @@ export async function runRestore({ options }: Input<typeof restoreOptions>, io: 
   const target = new FilesystemStorage({ root, isOffline: true, ...(options.index !== null && { indexRoot: options.index }) });
   const report = await runInterruptibly(INTERRUPTED, io, ({ signal, progress }) => withRestoreWorld(target, io, async (machine) => {
     const world: RestoreWorld = { ...machine, signal, force: options.force, parallel: options.parallel, onProgress: (state) => show(progress, state) };
-    return refusalsOf(root, await isCopy(place, options) ? fromCopy(place, world, options) : fromRepository(place, world, options), options);
+    return refusalsOf(root, await isCopy(place, options) ? fromCopy(place, world, options) : fromRepository(place, world, options, io), options);
   }));
   const seconds = (systemClock.monotonicMs() - started) / 1_000;
   const { earlierMs, ...document } = report;
@@ -74,8 +74,8 @@ function fromCopy(place: ObjectPlace, world: RestoreWorld, options: Options): Pr
   return restoreCopy({ ...world, source: new FilesystemStorage({ root: place.path, mustExist: true }), place: place.path });
 }
 
-function fromRepository(place: ObjectPlace, world: RestoreWorld, options: Options): Promise<RestoreReport> {
-  return withRepository(place, options, {}, async (repository, spec) => (
+function fromRepository(place: ObjectPlace, world: RestoreWorld, options: Options, io: Io): Promise<RestoreReport> {
+  return withRepository(place, options, {}, io, async (repository, spec) => (
     restoreBackup({ ...world, repository, ...lanesOf(world.start.jobs, spec), choice: await choiceOf(repository, options), allowDamaged: options['allow-damaged'] })));
 }
 

@@ -50,6 +50,10 @@ async function filled(): Promise<{ objects: MemoryObjects; repository: Repositor
   return { objects, repository, ids };
 }
 
+/** Says that a backup runs. */
+const RUNNING_ID = 'bbbbbbbb-0000-4000-8000-000000000009';
+const RUNNING = `active/${RUNNING_ID}`;
+
 describe('pruning', () => {
   it('removes backups with what was shipped after them, and blobs a day after they were first seen without use', async () => {
     const { objects, repository, ids } = await filled();
@@ -95,7 +99,7 @@ describe('pruning', () => {
     const { repository } = await filled();
     await prune(repository, TEST_NOW_MS);
     const later = TEST_NOW_MS + DAY_MS;
-    await repository.writeObject('active/running', { writtenMs: later - 1_000 });
+    await repository.writeObject(RUNNING, { writtenMs: later - 1_000 });
     expect(await prune(repository, later)).toMatchObject({ blobsRemoved: 0, isBackupRunning: true });
     expect(await prune(repository, later + DAY_MS)).toMatchObject({ blobsRemoved: 2, isBackupRunning: false });
   });
@@ -258,9 +262,9 @@ describe('erasure from a repository', () => {
     await node.scavenger.start({ threads: 1, throttlePercent: 100, threshold: 0 });
     await node.scavenger.idle();
     await backUpNode(node, repository);
-    await repository.writeObject('active/running', { writtenMs: TEST_NOW_MS });
+    await repository.writeObject(RUNNING, { writtenMs: TEST_NOW_MS });
     expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true })).toMatchObject({ isBackupRunning: true, blobsRemoved: 0 });
-    await repository.removeObjects(['active/running']);
+    await repository.removeObjects([RUNNING]);
     expect((await prove(repository, 'secret')).traces.length).toBeGreaterThan(0);
     await prune(repository, TEST_NOW_MS, { keep: null });
     expect((await prove(repository, 'secret')).traces).toEqual([]);
@@ -283,8 +287,8 @@ describe('erasure from a repository', () => {
 
   it('names the backup beside which nothing goes, and until when that counts', async () => {
     const { node, repository } = await scavengedAfterPrune(null);
-    await repository.writeObject('active/running', { writtenMs: TEST_NOW_MS - 1_000 });
-    const running = [{ id: 'running', lastSignMs: TEST_NOW_MS - 1_000, countsUntilMs: TEST_NOW_MS - 1_000 + DAY_MS }];
+    await repository.writeObject(RUNNING, { writtenMs: TEST_NOW_MS - 1_000 });
+    const running = [{ id: RUNNING_ID, lastSignMs: TEST_NOW_MS - 1_000, countsUntilMs: TEST_NOW_MS - 1_000 + DAY_MS }];
     const found = await prove(repository, 'secret');
     expect(found.summary.backupsRunning).toEqual(running);
     expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true, isDryRun: true })).toMatchObject({ isBackupRunning: true, blobsRemoved: 0, backupsRunning: running });
@@ -302,7 +306,7 @@ describe('erasure from a repository', () => {
     log.write(1, 100);
     const { id } = await log.backUp(repository, TEST_NOW_MS);
     await repository.removeManifest(id);
-    await repository.writeObject('active/running', { writtenMs: TEST_NOW_MS - 10 * DAY_MS });
+    await repository.writeObject(RUNNING, { writtenMs: TEST_NOW_MS - 10 * DAY_MS });
     expect(await prune(repository, TEST_NOW_MS, { keep: null, isErased: true })).toMatchObject({ isBackupRunning: true, blobsRemoved: 0 });
     storeMs += 1;
     expect(await prune(repository, TEST_NOW_MS + DAY_MS, { keep: null, isErased: true })).toMatchObject({ isBackupRunning: false, blobsRemoved: 1 });

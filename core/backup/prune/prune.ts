@@ -3,12 +3,12 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Repository } from '../repository/api.ts';
 import { aheadOfNewest, blobsOf } from '../repository/manifest.ts';
+import { SHIPPED, UNREFERENCED_KEY } from '../repository/keys.ts';
 import type { Manifest, ManifestSummary } from '../repository/manifest.ts';
-import { MANIFEST_PREFIX, manifestKey } from '../repository/manifests.ts';
+import { mapOf, moment, record } from '../../shape.ts';
 import { PruneIntent, runningBackups } from '../repository/notes.ts';
 import type { RunningBackup } from '../repository/notes.ts';
 import { endWhenAborted } from '../repository/objects.ts';
-import { SHIPPED_PREFIX } from '../repository/shipped.ts';
 import { heldFromBeforeScavenges, restorableFrom, retained } from './retention.ts';
 import type { Restorable, Retention } from './retention.ts';
 
@@ -120,18 +120,16 @@ function blobIds(manifests: readonly Manifest[]): Set<string> {
 
 async function shippedKeys(repository: Repository): Promise<string[]> {
   const keys: string[] = [];
-  for await (const { key } of repository.listObjects(SHIPPED_PREFIX)) keys.push(key);
+  for await (const { key } of repository.objectsOf(SHIPPED)) keys.push(key);
   return keys;
 }
 
 /** All of them, oldest first. One that was removed since it was listed is left out. */
 async function readManifests(repository: Repository): Promise<Manifest[]> {
   const manifests: Manifest[] = [];
-  for await (const { key } of repository.listObjects(MANIFEST_PREFIX)) {
-    const manifest = (await repository.readObject(key)) as Manifest | null;
-    if (manifest === null) continue;
-    if (manifest.format !== 1 || manifestKey(manifest) !== key) throw new SkuaError('repository_damaged', `The object ${key} in ${repository.place} is no manifest that belongs there. Nothing is pruned while it is not known which blobs it needs: find out who put it there.`, { key, place: repository.place });
-    manifests.push(manifest);
+  for (const key of await repository.manifestKeys()) {
+    const manifest = await repository.manifestAt(key);
+    if (manifest !== null) manifests.push(manifest);
   }
   return manifests;
 }
@@ -140,12 +138,14 @@ async function readManifests(repository: Repository): Promise<Manifest[]> {
 const UNREFERENCED_MS = 86_400_000;
 /** Blobs removed between two looks for backups. */
 const BATCH = 100;
-const UNREFERENCED_KEY = 'unreferenced';
 /** First seen without use so long ago that it goes at once. */
 const AT_ONCE = 0;
 
 /** `seen`: when a blob was first found to be without use, by its id. */
 interface UnreferencedText { readonly seen: Readonly<Record<string, number>> }
+/** Blobs without use: the object that names so many is as large as one may be. */
+const UNREFERENCED_MAX = 1_000_000;
+export const unreferencedShape = record<UnreferencedText>({ seen: mapOf(/^[0-9a-f]{64}$/, moment, UNREFERENCED_MAX) });
 
 interface PruneBlobsParts {
   readonly repository: Repository;
@@ -208,7 +208,7 @@ async function pruneBlobs(parts: PruneBlobsParts): Promise<PrunedBlobs> {
 /** What can't be read is forgotten: blobs then stay for another day. */
 async function firstSeen(repository: Repository): Promise<Readonly<Record<string, number>>> {
   try {
-    return ((await repository.readObject(UNREFERENCED_KEY)) as UnreferencedText | null)?.seen ?? {};
+    return (await repository.readObject(UNREFERENCED_KEY, unreferencedShape))?.seen ?? {};
   } catch (error) {
     if (isSkuaError(error, 'repository_damaged')) return {};
     throw error;

@@ -3,12 +3,15 @@ import type { Compression } from '../../ports/compression.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Keys } from '../../ports/keys.ts';
+import type { KeyKind, OnStrangers } from '../../ports/object-kinds.ts';
 import type { ObjectInfo } from '../../ports/object-store.ts';
-import type { BlobRef, Manifest, ManifestSummary, ShippedPiece } from './manifest.ts';
+import type { Shape } from '../../shape.ts';
+import type { BlobRef, Manifest, ManifestKey, ManifestSummary, ShippedPiece } from './manifest.ts';
 
 /**
  * A repository of backups in an object store; ARCHITECTURE.md has its layout. Every read is verified: what does not fit its
- * checksum is `repository_damaged`, with the object's key in `data.key`.
+ * checksum, or says what no such object may say, is `repository_damaged`, with the object's key in `data.key`. Objects with other names than a repository
+ * gives are passed over, and never removed.
  */
 export interface Repository {
   readonly info: RepositoryInfo;
@@ -18,6 +21,10 @@ export interface Repository {
   backups(onDamaged?: (key: string, error: Error) => void, max?: number): Promise<readonly ManifestSummary[]>;
   /** `latest` is the newest. Rejects with `backup_not_found`. */
   manifest(id: string): Promise<Manifest>;
+  /** Of every manifest there is, oldest first. */
+  manifestKeys(): Promise<readonly ManifestKey[]>;
+  /** A manifest by its key, read anew whatever is known of it; null when it is gone. */
+  manifestAt(key: ManifestKey): Promise<Manifest | null>;
   /** Ids of this manifest, first and where it is still there, and of those made after it, of whatever node, oldest first: one request where they are few. */
   manifestsFrom(manifest: Pick<Manifest, 'id' | 'createdMs'>): Promise<readonly string[]>;
   /** The newest of this node that is readable; null when there is none. */
@@ -56,12 +63,15 @@ export interface Repository {
   readShipped(piece: ShippedPiece): Promise<Uint8Array>;
 
   /** A small value that was written under this key; null when there is none. Its checksum holds and, in an encrypted repository, its seal. */
-  readObject(key: string): Promise<unknown>;
-  /** Creates or replaces a small JSON value. Keys: `proven`, `unreferenced`, `suspect`, `active/...`, `pruning/...`. */
+  readObject<T>(key: string, shape: Shape<T>): Promise<T | null>;
+  /** Creates or replaces a small JSON value. Keys: those of `repository/keys.ts`. */
   writeObject(key: string, value: unknown): Promise<void>;
+  /** Removes objects that have names of a repository, and no other: `io_error`, with nothing removed. */
   removeObjects(keys: readonly string[]): Promise<void>;
-  /** Everything whose key begins so, ascending. */
-  listObjects(prefix: string): AsyncIterable<ObjectInfo>;
+  /** Objects of one kind, ascending. */
+  objectsOf(kind: KeyKind): AsyncIterable<ObjectInfo>;
+  /** Everything there is, strangers' objects too, for whoever only looks. */
+  everything(): AsyncIterable<ObjectInfo>;
   close(): Promise<void>;
 }
 
@@ -104,4 +114,6 @@ export interface RepositoryWorld {
   readonly digests: Digests;
   readonly keys: Keys;
   readonly compression: Compression;
+  /** Told of objects in the place that are not the repository's. */
+  readonly onStrangers?: OnStrangers | undefined;
 }

@@ -83,7 +83,7 @@ export interface ManifestProof extends ManifestFile {
   readonly head: string;
 }
 
-interface ManifestIndex {
+export interface ManifestIndex {
   /** Commit checkpoint of the index map; -1 when the index is empty. An older log must not get this index. */
   readonly commitCheckpoint: number;
   /** The index map, tables, bloom filters and the files of the existence filter. */
@@ -113,6 +113,13 @@ export interface ShippedPiece {
   readonly from: number;
   readonly to: number;
   readonly shippedMs: number;
+}
+
+/** Where a manifest stands, and what that tells of it. */
+export interface ManifestKey {
+  readonly key: string;
+  readonly id: string;
+  readonly createdMs: number;
 }
 
 /** End of the log that a manifest holds. */

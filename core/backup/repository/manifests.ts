@@ -1,50 +1,46 @@
 import { SkuaError } from '../../errors.ts';
-import { listAll } from '../../ports/object-store.ts';
+import { isOfKind, listKind } from '../../ports/object-kinds.ts';
+import type { OnStrangers } from '../../ports/object-kinds.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
-import type { Manifest } from './manifest.ts';
+import { wrongText } from '../../shape.ts';
+import { MANIFESTS } from './keys.ts';
+import { manifestShape } from './manifest-shape.ts';
+import type { Manifest, ManifestKey } from './manifest.ts';
 import { damaged, decodeObject, encodeObject } from './objects.ts';
 import type { TextCodec } from './objects.ts';
 
-export const MANIFEST_PREFIX = 'manifests/';
 const TIME_DIGITS = 15;
-const KEY = /^manifests\/(\d{15})-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/;
 /** Manifests that are kept in memory: one of a large store takes some MiB. They never change. */
 const CACHED_MAX = 4;
 
-interface ManifestKey {
-  readonly key: string;
-  readonly id: string;
-  readonly createdMs: number;
+export function manifestKey(manifest: Pick<Manifest, 'id' | 'createdMs'>): string {
+  return `${MANIFESTS.prefix}${String(Math.floor(manifest.createdMs)).padStart(TIME_DIGITS, '0')}-${manifest.id}`;
 }
 
-export function manifestKey(manifest: Pick<Manifest, 'id' | 'createdMs'>): string {
-  return `${MANIFEST_PREFIX}${String(Math.floor(manifest.createdMs)).padStart(TIME_DIGITS, '0')}-${manifest.id}`;
+/** Of a key of that kind. */
+function keyOf(key: string): ManifestKey {
+  const idAt = MANIFESTS.prefix.length + TIME_DIGITS + 1;
+  return { key, id: key.slice(idAt), createdMs: Number(key.slice(MANIFESTS.prefix.length, idAt - 1)) };
 }
 
 /** The manifests of a repository. */
 export class Manifests {
   readonly #objects: ObjectStore;
   readonly #codec: TextCodec;
+  readonly #onStrangers: OnStrangers | undefined;
   /** The newest last. */
   readonly #cached = new Map<string, Manifest>();
 
-  constructor(objects: ObjectStore, codec: TextCodec) {
+  constructor(objects: ObjectStore, codec: TextCodec, onStrangers?: OnStrangers) {
     this.#objects = objects;
     this.#codec = codec;
+    this.#onStrangers = onStrangers;
   }
 
-  /** Oldest first. A key that names no manifest is damage, told to `onDamaged` or thrown. */
-  async keys(onDamaged?: (key: string, error: Error) => void): Promise<ManifestKey[]> {
+  /** Oldest first. */
+  async keys(): Promise<ManifestKey[]> {
     const keys: ManifestKey[] = [];
-    for await (const { key } of listAll(this.#objects, MANIFEST_PREFIX)) {
-      const match = KEY.exec(key);
-      if (match !== null) keys.push({ key, id: match[2]!, createdMs: Number(match[1]) });
-      else {
-        const error = damaged(this.#objects.place, key, 'has a name that no manifest has');
-        if (onDamaged === undefined) throw error;
-        onDamaged(key, error);
-      }
-    }
+    for await (const { key } of listKind(this.#objects, MANIFESTS, { onStrangers: this.#onStrangers })) keys.push(keyOf(key));
     return keys;
   }
 
@@ -53,29 +49,31 @@ export class Manifests {
     const first = manifestKey(manifest);
     const ids: string[] = [];
     // A listing gives what lies behind a key, and the key itself lies behind all but its last character.
-    for await (const { key } of listAll(this.#objects, MANIFEST_PREFIX, { after: first.slice(0, -1) })) {
-      const match = KEY.exec(key);
-      if (match !== null && key >= first) ids.push(match[2]!);
-    }
+    for await (const { key } of listKind(this.#objects, MANIFESTS, { after: first.slice(0, -1), onStrangers: this.#onStrangers })) if (key >= first) ids.push(keyOf(key).id);
     return ids;
   }
 
   /** Null when there is none. Throws `repository_damaged`. */
-  async read({ key, id, createdMs }: ManifestKey): Promise<Manifest | null> {
-    const cached = this.#cached.get(id);
+  async read(key: ManifestKey): Promise<Manifest | null> {
+    const cached = this.#cached.get(key.id);
     if (cached !== undefined) return cached;
+    const manifest = await this.readAnew(key);
+    if (manifest !== null) this.#keep(manifest);
+    return manifest;
+  }
+
+  /** As `read`, whatever is known of it: nothing of a manifest is believed that is not as the shape of one has it. */
+  async readAnew({ key, id, createdMs }: ManifestKey): Promise<Manifest | null> {
     const bytes = await this.#objects.get(key);
     if (bytes === null) return null;
-    const manifest = decodeObject(this.#codec, key, bytes) as Manifest;
-    if (manifest.format !== 1) throw damaged(this.#objects.place, key, `is a manifest of format ${String(manifest.format)}, which this version can't read`);
+    const manifest = decodeObject(this.#codec, key, bytes, manifestShape);
     if (manifest.id !== id || Math.floor(manifest.createdMs) !== createdMs) throw damaged(this.#objects.place, key, `holds the manifest of another backup, ${manifest.id}`);
-    this.#keep(manifest);
     return manifest;
   }
 
   /** `latest` is the newest. Rejects with `backup_not_found`. */
   async find(id: string): Promise<Manifest> {
-    const keys = await this.keys(() => {});
+    const keys = await this.keys();
     const key = id === 'latest' ? keys.at(-1) : keys.find((other) => other.id === id);
     const manifest = key === undefined ? null : await this.read(key);
     if (manifest === null) throw backupNotFound(this.#objects.place, id);
@@ -84,7 +82,10 @@ export class Manifests {
 
   async put(manifest: Manifest): Promise<void> {
     const key = manifestKey(manifest);
-    if (!KEY.test(key)) throw new SkuaError('bad_option', `A manifest can't have the id ${manifest.id} and the time ${manifest.createdMs}.`, { key });
+    if (!isOfKind(MANIFESTS, key)) throw new SkuaError('bad_option', `A manifest can't have the id ${manifest.id} and the time ${manifest.createdMs}.`, { key });
+    // What could not be read again must not count as a backup.
+    const wrong = manifestShape(manifest, '');
+    if (wrong !== null) throw new SkuaError('backup_failed', `The manifest of this backup ${wrongText(wrong)}. Run \`skua verify\` on the directory that is backed up, and repair it.`, { key, member: wrong.member });
     await this.#objects.put(key, encodeObject(this.#codec, key, manifest));
     this.#keep(manifest);
   }

@@ -2,7 +2,10 @@ import { isSkuaError, SkuaError } from '../../errors.ts';
 import { guidFromUuidBytes, guidToText } from '../../guid.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
+import type { KeyKind } from '../../ports/object-kinds.ts';
+import { hexDigits, listOf, moment, record, uuid, whole } from '../../shape.ts';
 import type { Repository } from './api.ts';
+import { ACTIVE, PROVEN_KEY, PRUNING, SUSPECT_KEY } from './keys.ts';
 import { blobsOf } from './manifest.ts';
 import type { Manifest } from './manifest.ts';
 import { endWhenAborted } from './objects.ts';
@@ -14,8 +17,6 @@ import { endWhenAborted } from './objects.ts';
  * backup that stood still for so long looks at its blobs once more when its manifest stands (`BackupIntent.hasLapsed`). No removal
  * needs more than that: the day that blobs otherwise stay without use only spares their being stored again.
  */
-export const ACTIVE_PREFIX = 'active/';
-export const PRUNING_PREFIX = 'pruning/';
 /** An intent of a backup counts this long after it was written last, in milliseconds; so much later it is removed. */
 const ACTIVE_MS_MAX = 86_400_000;
 const PRUNING_MS_MAX = 3_600_000;
@@ -28,6 +29,7 @@ const WAIT_MS_MAX = 600_000;
 const WAIT_STEP_MS = 1_000;
 
 interface IntentText { readonly writtenMs: number }
+export const intentShape = record<IntentText>({ writtenMs: moment });
 
 interface IntentWorld {
   readonly repository: Repository;
@@ -43,7 +45,7 @@ export class BackupIntent {
 
   private constructor(world: IntentWorld, id: string) {
     this.#world = world;
-    this.#key = `${ACTIVE_PREFIX}${id}`;
+    this.#key = `${ACTIVE.prefix}${id}`;
   }
 
   /** Rejects with `repository_busy` when a prune takes longer than a backup should wait. */
@@ -70,7 +72,7 @@ export class BackupIntent {
       endWhenAborted(signal);
       this.#writtenMs = clock.nowMs();
       if (waitedMs === 0) await repository.writeObject(this.#key, { writtenMs: this.#writtenMs } satisfies IntentText);
-      if (!(await isAnyYoung(this.#world, PRUNING_PREFIX, PRUNING_MS_MAX))) return;
+      if (!(await isAnyYoung(this.#world, PRUNING, PRUNING_MS_MAX))) return;
       if (waitedMs >= WAIT_MS_MAX) throw new SkuaError('repository_busy', `A prune of ${repository.place} has gone on for ${WAIT_MS_MAX / 60_000} minutes since this backup began to wait for it. Repeat the backup when it has ended; one that died stops counting an hour after its last sign of life.`, { place: repository.place, limitMs: WAIT_MS_MAX });
       await clock.sleep(WAIT_STEP_MS, signal);
     }
@@ -101,8 +103,8 @@ export interface RunningBackup {
 
 /** Backups beside which nothing is removed. Changes nothing. */
 export async function runningBackups({ repository, clock }: Pick<IntentWorld, 'repository' | 'clock'>): Promise<RunningBackup[]> {
-  const { young } = await intentsIn({ repository, clock }, ACTIVE_PREFIX, ACTIVE_MS_MAX);
-  return young.map(({ key, writtenMs }) => ({ id: key.slice(ACTIVE_PREFIX.length), lastSignMs: writtenMs, countsUntilMs: writtenMs + ACTIVE_MS_MAX }));
+  const { young } = await intentsIn({ repository, clock }, ACTIVE, ACTIVE_MS_MAX);
+  return young.map(({ key, writtenMs }) => ({ id: key.slice(ACTIVE.prefix.length), lastSignMs: writtenMs, countsUntilMs: writtenMs + ACTIVE_MS_MAX }));
 }
 
 /** Says that a prune runs, until `end`. */
@@ -115,7 +117,7 @@ export class PruneIntent {
   private constructor(world: IntentWorld, id: string) {
     this.#world = world;
     this.#writtenMs = world.clock.nowMs();
-    this.#key = `${PRUNING_PREFIX}${id}`;
+    this.#key = `${PRUNING.prefix}${id}`;
   }
 
   /**
@@ -125,7 +127,7 @@ export class PruneIntent {
   static async begin(world: IntentWorld, ids: Ids): Promise<PruneIntent> {
     const intent = new PruneIntent(world, guidToText(guidFromUuidBytes(ids.uuidBytes()), 0));
     await intent.#write();
-    intent.#isBesideBackup = await isAnyYoung(world, ACTIVE_PREFIX, ACTIVE_MS_MAX);
+    intent.#isBesideBackup = await isAnyYoung(world, ACTIVE, ACTIVE_MS_MAX);
     return intent;
   }
 
@@ -133,7 +135,7 @@ export class PruneIntent {
   async mayRemove(): Promise<boolean> {
     this.#noteStandstill();
     if (!this.#isBesideBackup && this.#ageMs() >= PRUNING_RENEW_MS) await this.#write();
-    this.#isBesideBackup ||= await isAnyYoung(this.#world, ACTIVE_PREFIX, ACTIVE_MS_MAX);
+    this.#isBesideBackup ||= await isAnyYoung(this.#world, ACTIVE, ACTIVE_MS_MAX);
     this.#noteStandstill();
     return !this.#isBesideBackup;
   }
@@ -161,8 +163,8 @@ export class PruneIntent {
 }
 
 /** Whether there is an intent that still counts. Those that have long stopped counting are removed on the way. */
-async function isAnyYoung(world: IntentWorld, prefix: string, ageMsMax: number): Promise<boolean> {
-  const { young, dead } = await intentsIn(world, prefix, ageMsMax);
+async function isAnyYoung(world: IntentWorld, kind: KeyKind, ageMsMax: number): Promise<boolean> {
+  const { young, dead } = await intentsIn(world, kind, ageMsMax);
   if (dead.length > 0) await world.repository.removeObjects(dead);
   return young.length > 0;
 }
@@ -175,10 +177,10 @@ interface Intents {
 }
 
 /** By whichever is later, what the intent says and when the store got it: a clock that is wrong must not hide who runs. */
-async function intentsIn({ repository, clock }: Pick<IntentWorld, 'repository' | 'clock'>, prefix: string, ageMsMax: number): Promise<Intents> {
+async function intentsIn({ repository, clock }: Pick<IntentWorld, 'repository' | 'clock'>, kind: KeyKind, ageMsMax: number): Promise<Intents> {
   const young: { key: string; writtenMs: number }[] = [];
   const dead: string[] = [];
-  for await (const { key, modifiedMs } of repository.listObjects(prefix)) {
+  for await (const { key, modifiedMs } of repository.objectsOf(kind)) {
     const saidMs = await writtenMsOf(repository, key, modifiedMs);
     if (saidMs === null) continue;
     const writtenMs = Math.max(saidMs, modifiedMs);
@@ -192,24 +194,24 @@ async function intentsIn({ repository, clock }: Pick<IntentWorld, 'repository' |
 /** Null when it is gone. Of one that is damaged the store knows when it was written. */
 async function writtenMsOf(repository: Repository, key: string, modifiedMs: number): Promise<number | null> {
   try {
-    return ((await repository.readObject(key)) as IntentText | null)?.writtenMs ?? null;
+    return (await repository.readObject(key, intentShape))?.writtenMs ?? null;
   } catch (error) {
     if (!isSkuaError(error, 'repository_damaged')) throw error;
     return modifiedMs;
   }
 }
 
-/** The object that names damaged blobs: while it does, a backup stores their content again instead of counting on them. */
-const SUSPECT_KEY = 'suspect';
 /** More than this many are not remembered: such a repository has to be replaced. */
 const SUSPECTS_MAX = 100_000;
 
+/** Damaged blobs: while they are named, a backup stores their content again instead of counting on them. */
 interface SuspectText { readonly blobs: readonly string[] }
+export const suspectShape = record<SuspectText>({ blobs: listOf(hexDigits(64), SUSPECTS_MAX) });
 
 /** An object that can't be read names nothing: the next check makes it anew. */
 export async function suspectBlobs(repository: Repository): Promise<ReadonlySet<string>> {
   try {
-    return new Set(((await repository.readObject(SUSPECT_KEY)) as SuspectText | null)?.blobs);
+    return new Set((await repository.readObject(SUSPECT_KEY, suspectShape))?.blobs);
   } catch (error) {
     if (isSkuaError(error, 'repository_damaged')) return new Set();
     throw error;
@@ -229,9 +231,6 @@ export async function clearSuspects(repository: Repository, suspects: ReadonlySe
   if (left.size < suspects.size) await noteSuspects(repository, left);
 }
 
-/** The object that says which backup was last proven to be good. */
-const PROVEN_KEY = 'proven';
-
 /** A backup that was restored, opened and verified. */
 interface ProvenBackup {
   readonly backupId: string;
@@ -241,10 +240,11 @@ interface ProvenBackup {
   readonly position: number;
 }
 
+export const provenShape = record<ProvenBackup>({ backupId: uuid, provenMs: moment, position: whole(0) });
+
 /** The backup that a drill proved last; null when none has. Rejects with `repository_damaged`. */
 export async function lastProven(repository: Repository): Promise<ProvenBackup | null> {
-  const value = await repository.readObject(PROVEN_KEY);
-  return value === null ? null : (value as ProvenBackup);
+  return repository.readObject(PROVEN_KEY, provenShape);
 }
 
 /** Notes a proven backup. Two drills that end together leave either's. */

@@ -5,9 +5,14 @@ import { fromHex, toHex } from '../../hex.ts';
 import type { Digests } from '../../ports/digests.ts';
 import { AES_GCM_NONCE_BYTES, AES_GCM_TAG_BYTES } from '../../ports/keys.ts';
 import type { Keys } from '../../ports/keys.ts';
+import { listAll } from '../../ports/object-store.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
+import { isSystemPath } from '../../ports/system-names.ts';
+import { hexDigits, moment, oneOf, orNull, record, uuid, wrongText } from '../../shape.ts';
+import type { Shape } from '../../shape.ts';
 import { decodeText, encodeText } from '../../text.ts';
 import type { RepositoryOptions, RepositoryWorld } from './api.ts';
+import { REPOSITORY_KEY } from './keys.ts';
 
 /** Bytes that sealing adds: the nonce in front and the tag behind. */
 export const SEAL_BYTES = AES_GCM_NONCE_BYTES + AES_GCM_TAG_BYTES;
@@ -98,18 +103,22 @@ export function encodeObject(codec: TextCodec, key: string, value: unknown): Uin
   return out;
 }
 
-/** The value that was encoded. Throws `repository_damaged`. */
-export function decodeObject(codec: TextCodec, key: string, bytes: Uint8Array): unknown {
+/** The value that was encoded, which has that shape. Throws `repository_damaged` (data: member, where it has another one). */
+export function decodeObject<T>(codec: TextCodec, key: string, bytes: Uint8Array, shape: Shape<T>): T {
   const text = codec.sealer === null ? bytes : openSealed(codec, codec.sealer, key, bytes);
   const end = text.length - CHECKSUM_BYTES - 2;
   if (end < 1 || text[end] !== LINE_END || text[text.length - 1] !== LINE_END) throw damaged(codec.place, key, 'is cut short or changed');
   const json = text.subarray(0, end);
   if (!equalBytes(text, end + 1, checksum(codec.digests, key, json), 0, CHECKSUM_BYTES)) throw damaged(codec.place, key, 'does not fit its checksum');
+  let value: unknown;
   try {
-    return JSON.parse(decodeText(json));
+    value = JSON.parse(decodeText(json));
   } catch (error) {
     throw damaged(codec.place, key, 'is no JSON', error);
   }
+  const wrong = shape(value, '');
+  if (wrong === null) return value as T;
+  throw new SkuaError('repository_damaged', `The object ${key} in ${codec.place} ${wrongText(wrong)}. Nothing of it is used. A checksum that fits such a text was written by another program, or by a newer version: find out who writes to the repository.`, { key, place: codec.place, member: wrong.member, isMissing: false });
 }
 
 function openSealed(codec: TextCodec, sealer: Sealer, key: string, bytes: Uint8Array): Uint8Array {
@@ -127,8 +136,6 @@ function checksum(digests: Digests, key: string, json: Uint8Array): Uint8Array {
   return encodeText(toHex(digest.finish()));
 }
 
-/** What makes a place a repository, and says how to read it. */
-export const REPOSITORY_KEY = 'skua-repository';
 const FORMAT = 1;
 /** A creation whose outcome is unknown is looked at so often. */
 const LOOKS_MAX = 3;
@@ -140,21 +147,24 @@ interface RepositoryFile {
   readonly id: string;
   readonly createdMs: number;
   /** In hex. */
-  readonly encryption: { readonly salt: string; readonly check: string } | null;
+  readonly encryption: Encryption | null;
 }
+
+interface Encryption { readonly salt: string; readonly check: string }
+
+const repositoryShape = record<RepositoryFile>({ format: oneOf(FORMAT), id: uuid, createdMs: moment, encryption: orNull(record<Encryption>({ salt: hexDigits(2 * SALT_BYTES), check: hexDigits(2 * KEY_BYTES) })) });
 
 /** Reads the repository's object, or makes it. Rejects with `repository_not_found`, `repository_key` and `repository_damaged`. */
 export async function openRepositoryFile(objects: ObjectStore, options: RepositoryOptions, world: RepositoryWorld): Promise<{ file: RepositoryFile; sealer: Sealer | null }> {
   const codec: TextCodec = { place: objects.place, digests: world.digests, sealer: null };
   const bytes = (await objects.get(REPOSITORY_KEY)) ?? (await createFile(objects, codec, options, world));
-  const file = decodeObject(codec, REPOSITORY_KEY, bytes) as RepositoryFile;
-  if (file.format !== FORMAT) throw damaged(objects.place, REPOSITORY_KEY, `is of format ${String(file.format)}, which this version can't read: use a newer one`);
+  const file = decodeObject(codec, REPOSITORY_KEY, bytes, repositoryShape);
   return { file, sealer: sealerOf(objects.place, file, options, world) };
 }
 
 async function createFile(objects: ObjectStore, codec: TextCodec, options: RepositoryOptions, world: RepositoryWorld): Promise<Uint8Array> {
   const { place } = objects;
-  if ((await objects.list('', { max: 1 })).objects.length > 0) {
+  if (await holdsObjects(objects)) {
     // Another process may have made it just now.
     const bytes = await objects.get(REPOSITORY_KEY);
     if (bytes !== null) return bytes;
@@ -175,6 +185,12 @@ async function createFile(objects: ObjectStore, codec: TextCodec, options: Repos
   throw new SkuaError('storage_unreachable', `The repository in ${place} could not be created: the store does not say whether it was. Try again.`, { place });
 }
 
+/** Whether there is anything that did not come from a system or a file manager: a repository is made in a place of its own. */
+async function holdsObjects(objects: ObjectStore): Promise<boolean> {
+  for await (const { key } of listAll(objects, '')) if (!isSystemPath(key)) return true;
+  return false;
+}
+
 function newFile(options: RepositoryOptions, world: RepositoryWorld): RepositoryFile {
   const id = guidToText(guidFromUuidBytes(world.ids.uuidBytes()), 0);
   const createdMs = Math.floor(world.clock.nowMs());
@@ -190,10 +206,7 @@ function sealerOf(place: string, file: RepositoryFile, options: RepositoryOption
     return null;
   }
   if (options.key === null) throw wrongKey(`The repository in ${place} is encrypted: give its key file.`);
-  const salt = fromHex(file.encryption.salt);
-  const check = fromHex(file.encryption.check);
-  if (salt === null || check === null) throw damaged(place, REPOSITORY_KEY, 'has a salt that is none');
-  const sealer = new Sealer(world.keys, options.key, salt);
-  if (!sealer.isSame(check)) throw wrongKey(`The key file is not the one of the repository in ${place}: give the one that it was made with.`);
+  const sealer = new Sealer(world.keys, options.key, fromHex(file.encryption.salt)!);
+  if (!sealer.isSame(fromHex(file.encryption.check)!)) throw wrongKey(`The key file is not the one of the repository in ${place}: give the one that it was made with.`);
   return sealer;
 }

@@ -3,7 +3,10 @@ import { toHex } from '../../hex.ts';
 import { inParallel } from '../../in-parallel.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { JobContext, Jobs } from '../../ports/jobs.ts';
+import { isOfKind, listKind } from '../../ports/object-kinds.ts';
+import type { KeyKind, OnStrangers } from '../../ports/object-kinds.ts';
 import { listAll } from '../../ports/object-store.ts';
+import type { Shape } from '../../shape.ts';
 import type { ObjectInfo, ObjectPlace, ObjectStore } from '../../ports/object-store.ts';
 import type { CompressionMode, Content, Repository, RepositoryInfo, RepositoryOptions, RepositoryWorld, WriteBlobOptions } from './api.ts';
 import { BLOB_FRAME_BYTES, BLOB_FRAME_LOCAL_BYTES } from './blob-format.ts';
@@ -11,16 +14,15 @@ import { blobSize, readBlobContent } from './blob-reader.ts';
 import type { ByteRange, ReaderWorld } from './blob-reader.ts';
 import { ContentChanged, measure, objectBytes, objectContent, PlainObject } from './blob-writer.ts';
 import type { BlobWorld } from './blob-writer.ts';
+import { BLOBS, isRepositoryKey, SHIPPED } from './keys.ts';
 import { logEndOf, summaryOf } from './manifest.ts';
-import type { BlobRef, Manifest, ManifestSummary, ShippedPiece } from './manifest.ts';
+import type { BlobRef, Manifest, ManifestKey, ManifestSummary, ShippedPiece } from './manifest.ts';
 import { backupNotFound, Manifests } from './manifests.ts';
 import { decodeObject, encodeObject, openRepositoryFile } from './objects.ts';
 import type { Sealer, TextCodec } from './objects.ts';
-import { lastPiece, readPiece, ship, SHIPPED_PREFIX, shippedAfter } from './shipped.ts';
+import { lastPiece, readPiece, ship, shippedAfter } from './shipped.ts';
 import type { ShippedWorld } from './shipped.ts';
 
-const BLOB_PREFIX = 'blobs/';
-const BLOB_KEY = /^blobs\/([0-9a-f]{2})\/([0-9a-f]{64})$/;
 /** Content that changes while it is read is read anew so often. */
 const READINGS_MAX = 5;
 /** Requests under way at once. */
@@ -45,13 +47,13 @@ export function isLocal(place: string): boolean {
 }
 
 export function blobKeyOf(id: string): string {
-  return `${BLOB_PREFIX}${id.slice(0, 2)}/${id}`;
+  return `${BLOBS.prefix}${id.slice(0, 2)}/${id}`;
 }
 
 /** The blob that an object holds by its key; null for another object. */
 export function blobIdOf(key: string): string | null {
-  const match = BLOB_KEY.exec(key);
-  return match !== null && match[2]!.startsWith(match[1]!) ? match[2]! : null;
+  const id = isOfKind(BLOBS, key) ? key.slice(key.lastIndexOf('/') + 1) : '';
+  return id !== '' && key === blobKeyOf(id) ? id : null;
 }
 
 class ObjectRepository implements Repository {
@@ -62,6 +64,7 @@ class ObjectRepository implements Repository {
   readonly #mode: CompressionMode;
   readonly #modeOfZeros: CompressionMode;
   readonly #codec: TextCodec;
+  readonly #onStrangers: OnStrangers | undefined;
   readonly #manifests: Manifests;
   readonly #blobWorld: BlobWorld;
   readonly #readerWorld: ReaderWorld;
@@ -76,14 +79,15 @@ class ObjectRepository implements Repository {
     this.#mode = options.compression === 'auto' && isLocal(objects.place) ? 'off' : options.compression;
     this.#modeOfZeros = options.compression;
     this.#codec = { place: objects.place, digests, sealer };
-    this.#manifests = new Manifests(objects, this.#codec);
+    this.#onStrangers = world.onStrangers;
+    this.#manifests = new Manifests(objects, this.#codec, world.onStrangers);
     this.#blobWorld = { digests, compression, sealer, frameBytes: options.frameBytes ?? (isLocal(objects.place) ? BLOB_FRAME_LOCAL_BYTES : BLOB_FRAME_BYTES) };
     this.#readerWorld = { objects, digests, compression, sealer, blobId: (sha256) => this.blobId(sha256), blobKey: blobKeyOf };
     this.#shippedWorld = { objects, digests, compression, compresses: this.#mode !== 'off', sealer };
   }
 
   async backups(onDamaged?: (key: string, error: Error) => void, max = Number.MAX_SAFE_INTEGER): Promise<readonly ManifestSummary[]> {
-    const keys = (await this.#manifests.keys(onDamaged)).slice(-max);
+    const keys = (await this.#manifests.keys()).slice(-max);
     const found: (ManifestSummary | null)[] = [];
     await inParallel(keys.length, PARALLEL, async (i) => {
       const { key } = keys[i]!;
@@ -100,10 +104,12 @@ class ObjectRepository implements Repository {
   }
 
   manifest(id: string): Promise<Manifest> { return this.#manifests.find(id); }
+  manifestKeys(): Promise<readonly ManifestKey[]> { return this.#manifests.keys(); }
+  manifestAt(key: ManifestKey): Promise<Manifest | null> { return this.#manifests.readAnew(key); }
   manifestsFrom(manifest: Pick<Manifest, 'id' | 'createdMs'>): Promise<readonly string[]> { return this.#manifests.idsFrom(manifest); }
 
   async newestOf(nodeId: string): Promise<Manifest | null> {
-    const keys = await this.#manifests.keys(() => {});
+    const keys = await this.#manifests.keys();
     for (const key of keys.reverse()) {
       const manifest = await this.#manifests.read(key).catch((error: unknown) => {
         if (isSkuaError(error, 'repository_damaged')) return null;
@@ -117,13 +123,13 @@ class ObjectRepository implements Repository {
   putManifest(manifest: Manifest): Promise<void> { return this.#manifests.put(manifest); }
 
   async removeManifest(id: string): Promise<void> {
-    const keys = await this.#manifests.keys(() => {});
+    const keys = await this.#manifests.keys();
     const key = keys.find((other) => other.id === id);
     if (key === undefined) throw backupNotFound(this.place, id);
     // In this order: pieces without their manifest are rubbish, a manifest without its first pieces would be damage.
     await this.#manifests.remove(key);
     const pieces: string[] = [];
-    for await (const { key: piece } of listAll(this.#objects, `${SHIPPED_PREFIX}${id}/`)) pieces.push(piece);
+    for await (const { key: piece } of listKind(this.#objects, SHIPPED, { within: `${SHIPPED.prefix}${id}/` })) pieces.push(piece);
     await this.removeObjects(pieces);
   }
 
@@ -146,7 +152,7 @@ class ObjectRepository implements Repository {
   }
 
   async *blobs(): AsyncGenerator<{ readonly id: string; readonly storedBytes: number; readonly modifiedMs: number }, void, undefined> {
-    for await (const { key, sizeBytes, modifiedMs } of listAll(this.#objects, BLOB_PREFIX)) {
+    for await (const { key, sizeBytes, modifiedMs } of this.objectsOf(BLOBS)) {
       const id = blobIdOf(key);
       if (id !== null) yield { id, storedBytes: sizeBytes, modifiedMs };
     }
@@ -211,9 +217,9 @@ class ObjectRepository implements Repository {
   ship(piece: ShippedPiece, bytes: Uint8Array): Promise<'created' | 'exists'> { return ship(this.#shippedWorld, piece, bytes); }
   readShipped(piece: ShippedPiece): Promise<Uint8Array> { return readPiece(this.#shippedWorld, piece); }
 
-  async readObject(key: string): Promise<unknown> {
+  async readObject<T>(key: string, shape: Shape<T>): Promise<T | null> {
     const bytes = await this.#objects.get(key);
-    return bytes === null ? null : decodeObject(this.#codec, key, bytes);
+    return bytes === null ? null : decodeObject(this.#codec, key, bytes, shape);
   }
 
   async writeObject(key: string, value: unknown): Promise<void> {
@@ -221,10 +227,13 @@ class ObjectRepository implements Repository {
   }
 
   async removeObjects(keys: readonly string[]): Promise<void> {
+    const strange = keys.find((key) => !isRepositoryKey(key));
+    if (strange !== undefined) throw new SkuaError('io_error', `The object ${strange} in ${this.place} has no name of a repository, and was to be removed: this is a defect. Nothing was.`, { key: strange });
     for (let at = 0; at < keys.length; at += REMOVE_MAX) await this.#objects.remove(keys.slice(at, at + REMOVE_MAX));
   }
 
-  listObjects(prefix: string): AsyncIterable<ObjectInfo> { return listAll(this.#objects, prefix); }
+  objectsOf(kind: KeyKind): AsyncIterable<ObjectInfo> { return listKind(this.#objects, kind, { onStrangers: this.#onStrangers }); }
+  everything(): AsyncIterable<ObjectInfo> { return listAll(this.#objects, ''); }
 
   close(): Promise<void> { return this.#objects.close(); }
 }

@@ -4,9 +4,10 @@ import { inParallel } from '../../in-parallel.ts';
 import { CHUNK_SIZE_MAX_BYTES } from '../../log/chunk-format.ts';
 import type { Compression } from '../../ports/compression.ts';
 import type { Digests } from '../../ports/digests.ts';
-import { listAll } from '../../ports/object-store.ts';
+import { listKind } from '../../ports/object-kinds.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import { encodeText } from '../../text.ts';
+import { SHIPPED } from './keys.ts';
 import type { ShippedPiece } from './manifest.ts';
 import { damaged } from './objects.ts';
 import type { Sealer } from './objects.ts';
@@ -33,7 +34,6 @@ const VERSION = 1;
 const HEADER_BYTES = 48;
 const SEALED = 1;
 const COMPRESSED = 2;
-export const SHIPPED_PREFIX = 'shipped/';
 /** Log bytes of one piece: whole writes, one of which alone may be longer than a piece should be. */
 export const PIECE_BYTES_MAX = 50_331_648;
 const POSITION_DIGITS = 20;
@@ -49,7 +49,7 @@ export interface ShippedWorld {
 }
 
 function pieceKey(manifestId: string, from: number): string {
-  return `${SHIPPED_PREFIX}${manifestId}/${String(from).padStart(POSITION_DIGITS, '0')}`;
+  return `${SHIPPED.prefix}${manifestId}/${String(from).padStart(POSITION_DIGITS, '0')}`;
 }
 
 export async function ship(world: ShippedWorld, piece: ShippedPiece, bytes: Uint8Array): Promise<'created' | 'exists'> {
@@ -113,7 +113,7 @@ export async function shippedAfter(world: ShippedWorld, base: ShippedBase, onDam
 
 async function pieceKeys(world: ShippedWorld, manifestId: string): Promise<string[]> {
   const keys: string[] = [];
-  for await (const { key } of listAll(world.objects, `${SHIPPED_PREFIX}${manifestId}/`)) keys.push(key);
+  for await (const { key } of listKind(world.objects, SHIPPED, { within: `${SHIPPED.prefix}${manifestId}/` })) keys.push(key);
   return keys;
 }
 
@@ -152,7 +152,7 @@ function decodeHeader(world: ShippedWorld, manifestId: string, key: string, b: U
   if (world.digests.crc32(b.subarray(0, 44)) !== u32(b, 44)) throw damaged(place, key, 'has a header that does not fit its checksum');
   const gap = u32(b, 12);
   const piece = { manifestId, ...(gap > 0 && { previousEnd: i64(b, 16) - gap }), from: i64(b, 16), to: i64(b, 24), shippedMs: i64(b, 32) };
-  if (pieceKey(manifestId, piece.from) !== key || piece.to <= piece.from) throw damaged(place, key, `holds log from ${piece.from} to ${piece.to}`);
+  if (pieceKey(manifestId, piece.from) !== key || piece.to <= piece.from || piece.to - piece.from > PIECE_BYTES_MAX || (piece.previousEnd ?? 0) < 0) throw damaged(place, key, `holds log from ${piece.from} to ${piece.to}`);
   if (((b[9]! & SEALED) !== 0) !== (world.sealer !== null)) throw damaged(place, key, 'is encrypted where the repository is not, or the other way round');
   return { piece, flags: b[9]!, crc: u32(b, 40) };
 }

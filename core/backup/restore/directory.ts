@@ -50,6 +50,12 @@ export async function requireEmpty(storage: Storage): Promise<void> {
   throw new SkuaError('directory_not_empty', `The directory to restore to ${what}. Name an empty one, or give --force to remove the data in it first.`, { files: files.length, isUnfinished });
 }
 
+/** Throws `disk_full` (data: bytes, free). Asked before anything is made, or where a directory is cleared first, when that is done. */
+export async function requireRoom(storage: Storage, bytes: number): Promise<void> {
+  const free = await storage.freeBytes();
+  if (free < bytes) throw new SkuaError('disk_full', `The restore needs ${bytes} bytes, and ${free} are free. Make room, then repeat it, with --force where it was given.`, { bytes, free });
+}
+
 /**
  * Removes what Skua keeps in a directory, and nothing else; the marker of a restore stands from before the first removal, so that no
  * start takes what a crash leaves for a whole. The caller holds the lock.

@@ -8,8 +8,9 @@ import { COPY_MARKER, putRestoreMarker, refuseUnfinishedRestore, removeRestoreMa
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { isProofName, PROOF_FOLDER } from '../../proof/layout.ts';
 import { writeContent } from '../../ports/write-content.ts';
+import { DATABASE_PATH, isIndexPath } from '../repository/manifest-shape.ts';
 import { renewNodeId } from '../source/node-id.ts';
-import { clearForRestore, DATA_FOLDERS, dryStart, existenceBytesOf, requireEmpty } from './directory.ts';
+import { clearForRestore, DATA_FOLDERS, dryStart, existenceBytesOf, requireEmpty, requireRoom } from './directory.ts';
 import { damagedBefore, endRestoreWhenAborted, parallelOf, writeCheckpoint, writeFile } from './files.ts';
 import type { RestoreReport, RestoreWorld } from './files.ts';
 
@@ -24,7 +25,6 @@ export interface CopyRestoreOptions extends RestoreWorld {
 
 const READ_BYTES = 1_048_576;
 const CHECKPOINTS = ['writer.chk', 'chaser.chk', 'epoch.chk', 'proposal.chk'] as const;
-const INDEX_FILE = /^(index\/(indexmap|[0-9a-f-]{36}(\.bloomfilter)?)|index\/stream-existence\/streamExistenceFilter\.(dat|chk)|index\/scavenging\/scavenging\.db(-wal)?)$/;
 
 /**
  * Restores a copy of files: all of them, then `chaser.chk` as `truncate.chk`, by which the dry start cuts off what was copied in part. Marker,
@@ -33,20 +33,27 @@ const INDEX_FILE = /^(index\/(indexmap|[0-9a-f-]{36}(\.bloomfilter)?)|index\/str
  */
 export async function restoreCopy(options: CopyRestoreOptions): Promise<RestoreReport> {
   const { source, place, target, force = false } = options;
-  const lock = await target.lock();
-  let release = async (): Promise<void> => {};
+  if (!force) await requireEmpty(target);
+  const release = await lockSource(source);
   try {
-    release = await lockSource(source);
-    if (!force) await requireEmpty(target);
     const copy = await planCopy(source, place, options.indexless === true);
-    if (force) await clearForRestore(target, place);
-    else await putRestoreMarker(target, place);
-    const report = await new CopyRestore(options, copy).run();
-    await removeRestoreMarker(target);
-    return report;
+    if (!force) await requireRoom(target, copy.bytesTotal);
+    // What is refused up to here leaves no folder and no lock.
+    const lock = await target.lock();
+    try {
+      if (!force) await requireEmpty(target);
+      if (force) {
+        await clearForRestore(target, place);
+        await requireRoom(target, copy.bytesTotal);
+      } else await putRestoreMarker(target, place);
+      const report = await new CopyRestore(options, copy).run();
+      await removeRestoreMarker(target);
+      return report;
+    } finally {
+      await lock.release();
+    }
   } finally {
     await release();
-    await lock.release();
   }
 }
 
@@ -67,6 +74,7 @@ interface CopyPlan {
   readonly chunks: readonly ChunkFileName[];
   /** Paths under `index/`, and those of the chain of hashes. */
   readonly index: readonly string[];
+  readonly bytesTotal: number;
   readonly warnings: readonly string[];
 }
 
@@ -83,8 +91,15 @@ async function planCopy(source: Storage, place: string, indexless: boolean): Pro
   const warnings = beyond.length === 0 ? [] : [`${beyond.length} chunk files behind the copied writer.chk (position ${writer}) were left out, ${beyond[0]!.name} first: they were copied after it.`];
   const index: string[] = [];
   for (const name of await source.list(PROOF_FOLDER)) if (isProofName(name)) index.push(`${PROOF_FOLDER}/${name}`);
-  for (const folder of indexless ? [] : DATA_FOLDERS.filter((name) => name !== '' && name !== PROOF_FOLDER)) for (const name of await source.list(folder)) if (INDEX_FILE.test(`${folder}/${name}`)) index.push(`${folder}/${name}`);
-  return { checkpoints, chunkSize, chunks: inside, index, warnings };
+  for (const folder of indexless ? [] : DATA_FOLDERS.filter((name) => name !== '' && name !== PROOF_FOLDER)) for (const name of await source.list(folder)) if (isOfIndex(`${folder}/${name}`)) index.push(`${folder}/${name}`);
+  let bytesTotal = 0;
+  for (const path of [...index, ...inside.map(({ name }) => name)]) bytesTotal += await source.size(path) ?? 0;
+  return { checkpoints, chunkSize, chunks: inside, index, bytesTotal, warnings };
+}
+
+/** Of the scavenge database also what was written and not yet taken into it. */
+function isOfIndex(path: string): boolean {
+  return isIndexPath(path) || path === DATABASE_PATH || path === `${DATABASE_PATH}-wal`;
 }
 
 /** The value of a checkpoint file. Where it is missing: -1, or `file_not_found` naming the place. */
@@ -108,7 +123,6 @@ async function firstBytes(source: Storage, path: string, length: number): Promis
 class CopyRestore {
   readonly #options: CopyRestoreOptions;
   readonly #copy: CopyPlan;
-  #bytesTotal = 0;
   #bytes = 0;
 
   constructor(options: CopyRestoreOptions, copy: CopyPlan) {
@@ -117,12 +131,9 @@ class CopyRestore {
   }
 
   async run(): Promise<RestoreReport> {
-    const { source, target, ids } = this.#options;
+    const { target, ids } = this.#options;
     const parallel = parallelOf(this.#options, true, false);
     const { checkpoints, chunks, index, warnings } = this.#copy;
-    for (const path of [...index, ...chunks.map(({ name }) => name)]) this.#bytesTotal += await source.size(path) ?? 0;
-    const free = await target.freeBytes();
-    if (free < this.#bytesTotal) throw new SkuaError('disk_full', `The restore needs ${this.#bytesTotal} bytes, and ${free} are free. Make room, then repeat it with --force.`, { bytes: this.#bytesTotal, free });
     await inParallel(chunks.length, parallel, (i) => this.#reading(chunks[i]!.name, (file) => this.#chunk(chunks[i]!, file)));
     await inParallel(index.length, parallel, (i) => this.#reading(index[i]!, (file) => writeFile(target, index[i]!, this.#contentOf(file, file.size), file.size)));
     const nodeId = await renewNodeId(target, ids);
@@ -177,7 +188,7 @@ class CopyRestore {
       const bytes = await file.read(at, Math.min(READ_BYTES, to - at), block);
       yield bytes;
       this.#bytes += bytes.length;
-      onProgress?.({ phase: 'copying', bytesDone: this.#bytes, bytesTotal: this.#bytesTotal });
+      onProgress?.({ phase: 'copying', bytesDone: this.#bytes, bytesTotal: this.#copy.bytesTotal });
     }
   }
 }

@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../errors.ts';
+import { isSkuaError } from '../../errors.ts';
 import { inParallel } from '../../in-parallel.ts';
 import { putRestoreMarker, removeRestoreMarker } from '../../log/markers.ts';
 import { PROOF_FOLDER } from '../../proof/layout.ts';
@@ -8,7 +8,7 @@ import type { BackupLanes } from '../repository/repository.ts';
 import { renewNodeId } from '../source/node-id.ts';
 import { chooseRestore } from './choose.ts';
 import type { ChooseOptions, RestoreChoice, RestorePlan } from './choose.ts';
-import { clearForRestore, dryStart, existenceBytesOf, requireEmpty } from './directory.ts';
+import { clearForRestore, dryStart, existenceBytesOf, requireEmpty, requireRoom } from './directory.ts';
 import { filesAtOnce, restoreFile, writeCheckpoint } from './files.ts';
 import type { FileRestore, RestoreReport, RestoreWorld, Skipped } from './files.ts';
 import { restoreLog } from './log.ts';
@@ -39,12 +39,17 @@ export interface RestoreOptions extends RestoreWorld, ChooseOptions {
  */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
   const { repository, choice, target, force = false } = options;
+  if (!force) await requireEmpty(target);
+  const plan = await chooseRestore(repository, choice, options);
+  if (!force) await requireRoom(target, bytesOf(plan, options.indexless === true));
+  // What is refused up to here leaves no folder and no lock.
   const lock = await target.lock();
   try {
     if (!force) await requireEmpty(target);
-    const plan = await chooseRestore(repository, choice, options);
-    if (force) await clearForRestore(target, repository.place);
-    else await putRestoreMarker(target, repository.place);
+    if (force) {
+      await clearForRestore(target, repository.place);
+      await requireRoom(target, bytesOf(plan, options.indexless === true));
+    } else await putRestoreMarker(target, repository.place);
     const report = await restorePlan(options, plan);
     await removeRestoreMarker(target);
     return report;
@@ -56,8 +61,6 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
 async function restorePlan(options: RestoreOptions, plan: RestorePlan): Promise<RestoreReport> {
   const { repository, target, ids, onProgress } = options;
   const bytesTotal = bytesOf(plan, options.indexless === true);
-  const free = await target.freeBytes();
-  if (free < bytesTotal) throw new SkuaError('disk_full', `The restore needs ${bytesTotal} bytes, and ${free} are free. Make room, then repeat it with --force.`, { bytes: bytesTotal, free });
   let bytes = 0;
   const onBytes = (count: number): void => {
     bytes += count;

@@ -1,14 +1,15 @@
 import { isSkuaError, SkuaError } from '../../errors.ts';
 import { inParallel } from '../../in-parallel.ts';
-import type { ObjectInfo } from '../../ports/object-store.ts';
+import { isOfKind } from '../../ports/object-kinds.ts';
+import type { Shape } from '../../shape.ts';
 import type { Repository } from '../repository/api.ts';
+import { ACTIVE, BLOBS, isRepositoryKey, PROVEN_KEY, PRUNING, SUSPECT_KEY, UNREFERENCED_KEY } from '../repository/keys.ts';
 import { blobsOf } from '../repository/manifest.ts';
 import type { Manifest } from '../repository/manifest.ts';
-import { MANIFEST_PREFIX, manifestKey } from '../repository/manifests.ts';
-import { ACTIVE_PREFIX, noteSuspects, PRUNING_PREFIX, suspectBlobs } from '../repository/notes.ts';
-import { damaged, endWhenAborted, REPOSITORY_KEY } from '../repository/objects.ts';
+import { intentShape, noteSuspects, provenShape, suspectBlobs, suspectShape } from '../repository/notes.ts';
+import { damaged, endWhenAborted } from '../repository/objects.ts';
 import { blobIdOf } from '../repository/repository.ts';
-import { SHIPPED_PREFIX } from '../repository/shipped.ts';
+import { unreferencedShape } from '../prune/prune.ts';
 
 /** Blobs that are read at once. */
 const PARALLEL = 4;
@@ -92,14 +93,12 @@ class RepositoryCheck {
   /** Read anew, whatever is known of them. */
   async #readManifests(): Promise<Manifest[]> {
     const manifests: Manifest[] = [];
-    for await (const { key } of this.#repository.listObjects(MANIFEST_PREFIX)) {
+    for (const key of await this.#repository.manifestKeys()) {
       this.#manifests++;
       await this.#checking([], async () => {
-        const manifest = (await this.#repository.readObject(key)) as Manifest | null;
-        // It was pruned meanwhile.
-        if (manifest === null) return;
-        if (manifest.format !== 1 || manifestKey(manifest) !== key) throw damaged(this.#repository.place, key, 'is no manifest that belongs there');
-        manifests.push(manifest);
+        const manifest = await this.#repository.manifestAt(key);
+        // Null where it was pruned meanwhile.
+        if (manifest !== null) manifests.push(manifest);
       });
     }
     return manifests;
@@ -152,8 +151,7 @@ class RepositoryCheck {
   }
 
   async #isStillThere(backupId: string): Promise<boolean> {
-    for await (const { key } of this.#repository.listObjects(MANIFEST_PREFIX)) if (key.endsWith(backupId)) return true;
-    return false;
+    return (await this.#repository.manifestKeys()).some(({ id }) => id === backupId);
   }
 
   async #checkBlob(id: string): Promise<boolean> {
@@ -189,11 +187,10 @@ class RepositoryCheck {
 
   /** Small objects, and what does not belong here. */
   async #checkRest(): Promise<void> {
-    for await (const info of this.#repository.listObjects('')) {
-      const { key } = info;
-      if (key === REPOSITORY_KEY || key.startsWith(MANIFEST_PREFIX) || key.startsWith(SHIPPED_PREFIX) || blobIdOf(key) !== null) continue;
-      if (isSmall(info)) await this.#checking([], async () => { await this.#repository.readObject(key); });
-      else this.#report({ key, kind: 'unknown', message: `${key} in ${this.#repository.place} is none of the repository's objects. Find out who put it there.`, backups: [] });
+    for await (const { key } of this.#repository.everything()) {
+      const shape = smallShape(key);
+      if (shape !== null) await this.#checking([], async () => { await this.#repository.readObject(key, shape); });
+      else if (!isRepositoryKey(key) || (isOfKind(BLOBS, key) && blobIdOf(key) === null)) this.#report({ key, kind: 'unknown', message: `${key} in ${this.#repository.place} has no name of an object of the repository, and is passed over. Find out who put it there.`, backups: [] });
     }
   }
 
@@ -221,6 +218,9 @@ class RepositoryCheck {
   }
 }
 
-function isSmall({ key }: ObjectInfo): boolean {
-  return key === 'proven' || key === 'unreferenced' || key === 'suspect' || key.startsWith(ACTIVE_PREFIX) || key.startsWith(PRUNING_PREFIX);
+const SMALL: ReadonlyMap<string, Shape<unknown>> = new Map<string, Shape<unknown>>([[PROVEN_KEY, provenShape], [UNREFERENCED_KEY, unreferencedShape], [SUSPECT_KEY, suspectShape]]);
+
+/** What a small object may say; null for another one. */
+function smallShape(key: string): Shape<unknown> | null {
+  return isOfKind(ACTIVE, key) || isOfKind(PRUNING, key) ? intentShape : SMALL.get(key) ?? null;
 }
