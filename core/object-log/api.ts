@@ -4,6 +4,7 @@ import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
+import type { OnStrangers } from '../ports/object-kinds.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
 import type { EventStore } from '../streams/api.ts';
 import type { EventStoreOptions } from '../streams/store-context.ts';
@@ -17,6 +18,8 @@ export interface ObjectWorld {
   readonly digests: Digests;
   readonly log: Log;
   readonly meter: Meter;
+  /** Told of objects below the prefix that have no name of ours. */
+  readonly onStrangers?: OnStrangers | undefined;
 }
 
 export interface ObjectLogOptions {

@@ -1,5 +1,6 @@
 import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import type { Ids } from '../ports/ids.ts';
+import type { KeyKind } from '../ports/object-kinds.ts';
 
 /** The keys of a log on object storage; ARCHITECTURE.md, "The log on object storage". */
 
@@ -34,6 +35,13 @@ export function manifestNumberOf(key: string): number | null {
   const left = numberAfter(key, MANIFEST_PREFIX, MANIFEST_DIGITS);
   return left === null ? null : MANIFEST_NUMBER_MAX - left;
 }
+
+/** Names by which objects are known for ours; what has another one below these prefixes is a stranger's. */
+export const COMMITS: KeyKind = { prefix: LOG_PREFIX, rest: /^0{4}[0-8]\d{15}$/ };
+export const MANIFESTS: KeyKind = { prefix: MANIFEST_PREFIX, rest: /^\d{15}$/ };
+export const FILES: KeyKind = { prefix: FILES_PREFIX, rest: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/ };
+/** The minute, the pair, and the number of the failure. */
+export const FAILURES: KeyKind = { prefix: FAILURES_PREFIX, rest: /^\d{1,10}\/[0-9a-f]{32}\/\d{1,4}$/ };
 
 /** A key that no file ever had. */
 export function newFileKey(ids: Ids): string {

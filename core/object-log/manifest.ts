@@ -1,12 +1,19 @@
 import { equalBytes } from '../bytes.ts';
+import { CHUNK_COUNT_MAX, HEADER_BYTES, parseChunkFileNames } from '../log/chunk-format.ts';
+import { INDEX_MAP_PATH } from '../index/index-map.ts';
 import { isSkuaError, SkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
+import { firstOfKind, isOfKind } from '../ports/object-kinds.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
+import type { ScavengePoint } from '../ports/scavenge-state.ts';
 import type { OlderPoint, ScavengePhase } from '../scavenge/api.ts';
+import { DATABASE_FOLDER } from '../scavenge/erasure/files.ts';
+import { also, flag, hexDigits, listOf, moment, oneOf, optional, orNull, record, text, uuid, whole, words, wrongText } from '../shape.ts';
+import type { Shape } from '../shape.ts';
 import { decodeText, encodeText } from '../text.ts';
 import { LOADS_MAX, UNDECIDED_WAIT_FIRST_MS, UNDECIDED_WAIT_MAX_MS } from './api.ts';
-import { MANIFEST_PREFIX, manifestKey, manifestNumberOf } from './keys.ts';
+import { COMMITS, FILES, manifestKey, manifestNumberOf, MANIFESTS } from './keys.ts';
 
 /**
  * What makes files on object storage real: the newest manifest names all of them, and the commit number at which the tail
@@ -166,9 +173,63 @@ export function keysOf({ chunks, ongoing, files }: Pick<ObjectManifest, 'chunks'
   return keys;
 }
 
+/** A chunk of 400 000 is at most in so many segments, and a map names some 20 000 tables, each with its filter. */
+const SEGMENTS_MAX = 10_000;
+const FILES_MAX = 40_002;
+/** Objects that wait for their removal: more than hours of scavenges drop. */
+const DROPPED_MAX = 10_000_000;
+/** Bytes of one object: as many as the largest that a store takes, and more. */
+const FILE_BYTES_MAX = 4_398_046_511_104;
+const CHUNK_BYTES_MAX = 2_147_483_647;
+/** Of the text of an error, or the name of a result. */
+const WORDS_MAX = 65_536;
+
+const key: Shape<string> = (value, member) => (typeof value === 'string' && isOfKind(FILES, value) ? null : { member, why: 'is no key of a file: those are made of a UUID' });
+/** Commits, too, are named in what may be left of older manifests: they go by the boundary, never because they stand here. */
+const droppedKey: Shape<string> = (value, member) => (typeof value === 'string' && isOfKind(COMMITS, value) ? null : key(value, member));
+const chunkName = text(/^chunk-\d{6}\.\d{6}$/, 'the name of a chunk file');
+const fileName: Shape<string> = (value, member) => (value === INDEX_MAP_PATH || value === `${DATABASE_FOLDER}/scavenging.db` || (typeof value === 'string' && INDEX_NAME.test(value)) ? null : { member, why: 'is no name of a file of the index, and not that of the scavenge database' });
+const crc32 = optional(whole(0, 4_294_967_295));
+const fileBytes = whole(0, FILE_BYTES_MAX);
+const chunkBytes = whole(0, CHUNK_BYTES_MAX);
+const chunkNumber = whole(0, CHUNK_COUNT_MAX - 1);
+
+const olderPoint = record<OlderPoint>({
+  point: record<ScavengePoint>({ position: whole(0), eventNumber: whole(0), effectiveNowMs: whole(Number.MIN_SAFE_INTEGER), effectiveNowTicks: optional(whole(0, 9_999)), threshold: whole(Number.MIN_SAFE_INTEGER), emptiesDeleted: optional(oneOf(true)) }),
+  why: oneOf('unfinished', 'unreached'),
+});
+
+const scavenge = record<ObjectScavenge>({
+  scavengeId: uuid, startedMs: moment, threshold: whole(Number.MIN_SAFE_INTEGER), syncOnly: flag, startAfresh: optional(flag), olderPoint: optional(orNull(olderPoint)), waiting: optional(olderPoint), reached: optional(whole(-1)),
+  state: oneOf('running', 'ended'), endedMs: orNull(moment), isTold: flag, result: orNull(words(WORDS_MAX)), error: orNull(words(WORDS_MAX)),
+  progress: optional(record<ObjectScavengeProgress>({
+    phase: oneOf('Starting', 'Accumulation', 'Calculation', 'Chunk execution', 'Chunk merging', 'Index execution', 'Cleaning'),
+    chunksDone: whole(0), chunksTotal: whole(0), bytesDone: whole(0), bytesTotal: whole(0), bytesReclaimed: whole(Number.MIN_SAFE_INTEGER),
+  })),
+});
+
+/** What a manifest may say, before what it says is looked at together. */
+const manifestShape = record<ObjectManifest>({
+  format: oneOf(1), number: whole(1), storeId: uuid, writtenMs: moment, chunkSizeBytes: whole(1, CHUNK_BYTES_MAX), boundary: whole(1), logEnd: whole(0), endsChunk: flag,
+  chunks: listOf(also(record<ObjectChunk>({
+    name: chunkName, key, sizeBytes: fileBytes, startNumber: chunkNumber, endNumber: chunkNumber, isScavenged: flag, physicalBytes: chunkBytes, logicalBytes: whole(0), mapBytes: chunkBytes, mapEntryBytes: oneOf(8, 12),
+  }), ({ name, startNumber }) => wrongName(name, startNumber)), CHUNK_COUNT_MAX),
+  ongoing: orNull(also(record<ObjectOngoing>({ name: chunkName, number: chunkNumber, header: hexDigits(2 * HEADER_BYTES), segments: listOf(record<ObjectSegment>({ key, from: whole(0), to: whole(0), crc32 }), SEGMENTS_MAX) }), ({ name, number }) => wrongName(name, number))),
+  files: listOf(record<ObjectFile>({ name: fileName, key: orNull(key), sizeBytes: fileBytes, inline: optional(words(2 * INLINE_BYTES_MAX)), crc32 }), FILES_MAX),
+  dropped: listOf(record<DroppedObject>({ key: droppedKey, droppedMs: moment, by: optional(whole(1)) }), DROPPED_MAX),
+  scavenge: orNull(scavenge), erasure: optional(record<ObjectErasure>({ scavengeId: uuid, manifest: whole(1), sinceMs: moment, untilMs: moment, goneMs: orNull(moment) })),
+  cluster: optional(oneOf(true)), points: optional(record<ObjectPoints>({ seen: whole(-1), reached: whole(-1) })),
+});
+
+function wrongName(name: string, number: number): { readonly member: string; readonly why: string } | null {
+  return parseChunkFileNames([name])[0]!.number === number ? null : { member: name, why: `is not the name of chunk ${number}` };
+}
+
 /** A manifest is text: the SHA-256 of everything behind the first line, in hex, and the manifest as JSON. */
 
 const DIGEST_CHARACTERS = 64;
+/** Names of index tables, and of their filters. */
+const INDEX_NAME = /^index\/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(\.bloomfilter)?$/;
 /** Names of index tables among the files of a manifest. */
 export const TABLE_NAME = /^index\/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -183,18 +244,25 @@ export function decodeManifest(key: string, number: number, bytes: Uint8Array, d
   const body = bytes.subarray(DIGEST_CHARACTERS + 1);
   if (body.length === 0 || bytes[DIGEST_CHARACTERS] !== 10) throw fail('is cut short');
   if (decodeText(bytes.subarray(0, DIGEST_CHARACTERS)) !== digestOf(body, digests)) throw fail('has a digest that does not fit its text');
-  const manifest = JSON.parse(decodeText(body)) as ObjectManifest;
-  if (manifest.format !== 1) throw fail(`is of format ${String(manifest.format)}, which is not known: use a newer version`);
+  let value: unknown;
+  try {
+    value = JSON.parse(decodeText(body));
+  } catch {
+    throw fail('is no JSON');
+  }
+  const { format } = (value ?? {}) as { readonly format?: unknown };
+  if (typeof format === 'number' && format !== 1) throw fail(`is of format ${format}, which is not known: use a newer version`);
+  const unsound = manifestShape(value, '');
+  if (unsound !== null) throw new SkuaError('manifest_invalid', `${fail(wrongText(unsound)).message} Nothing of it was used.`, { key, member: unsound.member });
+  const manifest = value as ObjectManifest;
   const wrong = firstWrong(manifest, number);
   if (wrong !== null) throw fail(`has no sound ${wrong}`);
   return manifest;
 }
 
-/** The digest vouches for the text, so this finds what a defect of a writer left. Null when all is well. */
+/** What no member says alone. Null when all is well. */
 function firstWrong(m: ObjectManifest, number: number): string | null {
   if (m.number !== number) return 'number';
-  for (const name of ['chunkSizeBytes', 'boundary'] as const) if (!Number.isSafeInteger(m[name]) || m[name] < 1) return name;
-  if (!Number.isSafeInteger(m.logEnd) || m.logEnd < 0) return 'logEnd';
   // Instances search tables by range, so one that stood in the manifest itself would be overlooked.
   for (const { name, key } of m.files) if (key === null && TABLE_NAME.test(name)) return `object for the index table ${name}`;
   let nextChunk = 0;
@@ -220,14 +288,10 @@ function digestOf(body: Uint8Array, digests: Digests): string {
   return text;
 }
 
-/** Number of the newest manifest: one LIST of one key. Null when there is none. */
+/** Number of the newest manifest: one LIST of one key, where no stranger's lies before it. Null when there is none. */
 export async function newestManifestNumber(objects: ObjectStore): Promise<number | null> {
-  const page = await objects.list(MANIFEST_PREFIX, { max: 1 });
-  const first = page.objects[0];
-  if (first === undefined) return null;
-  const number = manifestNumberOf(first.key);
-  if (number === null) throw new SkuaError('manifest_invalid', `${objects.place} has the object ${first.key} among its manifests: remove it, nothing of the store has that name.`, { key: first.key });
-  return number;
+  const first = await firstOfKind(objects, MANIFESTS);
+  return first === null ? null : manifestNumberOf(first.key);
 }
 
 /** The newest manifest; null when there is none, and the prefix holds no store. Throws `manifest_invalid`. */

@@ -1,10 +1,10 @@
 import { toHex } from '../hex.ts';
-import { OBJECT_LIST_MAX } from '../ports/object-store.ts';
+import { pageOfKind } from '../ports/object-kinds.ts';
 import type { SharedFailures } from '../ports/shared-failures.ts';
 import { FAILURES_MAX } from '../security/failures.ts';
 import { encodeText } from '../text.ts';
 import type { ObjectWorld } from './api.ts';
-import { FAILURES_PREFIX } from './keys.ts';
+import { FAILURES, FAILURES_PREFIX } from './keys.ts';
 
 const MINUTE_MS = 60_000;
 /**
@@ -66,7 +66,7 @@ export class ObjectFailures implements SharedFailures {
         return number + 1 >= FAILURES_MAX;
       }
       if (!this.#mayAsk()) return true;
-      const { objects: taken } = await objects.list(folder, { max: OBJECT_LIST_MAX });
+      const { objects: taken } = await pageOfKind(objects, FAILURES, { within: folder });
       this.#next.set(folder, Math.max(number + 1, taken.length));
     }
     // So many fail at once for one pair only where somebody guesses. A failure that is not counted must not be the next guess's ticket.

@@ -18,7 +18,7 @@ export function isOfKind({ prefix, rest }: KeyKind, key: string): boolean {
 /** Told at the end of a listing that met strangers. */
 export type OnStrangers = (strangers: Strangers) => void;
 
-interface Strangers {
+export interface Strangers {
   readonly place: string;
   readonly count: number;
   readonly first: string;

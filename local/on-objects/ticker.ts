@@ -1,6 +1,7 @@
 import type { ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import type { Scratch } from '../../core/object-log/overlay/overlay.ts';
+import { tellStrangersOnce } from '../../core/ports/object-kinds.ts';
 import { tick } from '../../core/object-log/tick/tick.ts';
 import type { TickParts, TickReport } from '../../core/object-log/tick/tick.ts';
 import { newScratch } from './scratch.ts';
@@ -33,7 +34,8 @@ export class Ticker {
   #scratch: Scratch | null = null;
 
   constructor(parts: TickerParts) {
-    this.#parts = parts;
+    const { log } = parts.world;
+    this.#parts = { ...parts, world: { ...parts.world, onStrangers: tellStrangersOnce((message) => log.warn(message)) } };
   }
 
   /** The next tick comes at once. */

@@ -52,26 +52,26 @@ describe('scavenges that ticks carry on', () => {
     const { world, scavenger } = await open();
     const manifest = (await newestManifest(world.objects, nodeDigests))!;
     const progress = { phase: 'Chunk execution', chunksDone: 3, chunksTotal: 9, bytesDone: 30, bytesTotal: 90, bytesReclaimed: 12 } as const;
-    const running: ObjectScavenge = { scavengeId: 'a', startedMs: Date.now() - 5_000, threshold: 0, syncOnly: false, state: 'running', progress, endedMs: null, isTold: false, result: null, error: null };
+    const running: ObjectScavenge = { scavengeId: 'aaaaaaaa-0000-4000-8000-000000000001', startedMs: Date.now() - 5_000, threshold: 0, syncOnly: false, state: 'running', progress, endedMs: null, isTold: false, result: null, error: null };
     await createManifest(world, { ...manifest, number: 2, scavenge: running });
     await scavenger.refresh();
-    expect(scavenger.progress()).toMatchObject({ scavengeId: 'a', ...progress });
+    expect(scavenger.progress()).toMatchObject({ scavengeId: 'aaaaaaaa-0000-4000-8000-000000000001', ...progress });
     expect(scavenger.progress()!.elapsedSeconds).toBeGreaterThanOrEqual(5);
   });
 
   it('tell until when traces of what they removed remain, and that none do', async () => {
     const { world, scavenger } = await open();
     const manifest = (await newestManifest(world.objects, nodeDigests))!;
-    const ended: ObjectScavenge = { scavengeId: 'a', startedMs: 1, threshold: 0, syncOnly: false, state: 'ended', endedMs: 2, isTold: true, result: 'Success', error: null };
-    const erasure = { scavengeId: 'a', manifest: 2, sinceMs: 3, untilMs: 4, goneMs: null };
+    const ended: ObjectScavenge = { scavengeId: 'aaaaaaaa-0000-4000-8000-000000000001', startedMs: 1, threshold: 0, syncOnly: false, state: 'ended', endedMs: 2, isTold: true, result: 'Success', error: null };
+    const erasure = { scavengeId: 'aaaaaaaa-0000-4000-8000-000000000001', manifest: 2, sinceMs: 3, untilMs: 4, goneMs: null };
     await createManifest(world, { ...manifest, number: 2, scavenge: ended, erasure });
     await scavenger.refresh();
-    expect(scavenger.last()).toMatchObject({ scavengeId: 'a', result: 'Success', traces: { untilMs: 4, goneMs: null } });
+    expect(scavenger.last()).toMatchObject({ scavengeId: 'aaaaaaaa-0000-4000-8000-000000000001', result: 'Success', traces: { untilMs: 4, goneMs: null } });
     await createManifest(world, { ...manifest, number: 3, scavenge: ended, erasure: { ...erasure, goneMs: 5 } });
     await scavenger.refresh();
     expect(scavenger.last()).toMatchObject({ traces: { goneMs: 5 } });
     // Of another run nothing is said.
-    await createManifest(world, { ...manifest, number: 4, scavenge: { ...ended, scavengeId: 'b' }, erasure });
+    await createManifest(world, { ...manifest, number: 4, scavenge: { ...ended, scavengeId: 'bbbbbbbb-0000-4000-8000-000000000001' }, erasure });
     await scavenger.refresh();
     expect(scavenger.last()).not.toHaveProperty('traces');
   });

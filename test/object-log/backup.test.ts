@@ -189,7 +189,7 @@ describe('a backup that a tick can\'t finish', () => {
     // It could write down that it is not at it any more, so nobody waits.
     expect(await backupsOf(objects, repository, clock, 6).ship(inAMinute(clock))).toBe('made');
     clock.advance(HOUR_MS);
-    await objects.put('control/backup', new TextEncoder().encode(JSON.stringify({ repository: 'r', owner: 'another', untilMs: clock.nowMs() + 30_000, files: [] })));
+    await objects.put('control/backup', new TextEncoder().encode(JSON.stringify({ repository: 'aaaaaaaa-0000-4000-8000-000000000001', owner: 'bbbbbbbb-0000-4000-8000-000000000001', untilMs: clock.nowMs() + 30_000, files: [] })));
     const waiting = backupsOf(objects, repository, clock, 7);
     expect(await waiting.ship(inAMinute(clock))).toBe('elsewhere');
     clock.advance(30_000);

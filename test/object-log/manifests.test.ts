@@ -16,13 +16,14 @@ const MANIFEST: ObjectManifest = {
   chunks: [], ongoing: null, files: [], dropped: [], scavenge: null,
 };
 const numbered = (number: number): ObjectManifest => ({ ...MANIFEST, number });
-const CHUNK = { name: 'chunk-000000.000000', key: 'files/a', sizeBytes: 4_096, startNumber: 0, endNumber: 0, isScavenged: false, physicalBytes: 10, logicalBytes: 10, mapBytes: 0, mapEntryBytes: 12 };
+const CHUNK = { name: 'chunk-000000.000000', key: 'files/00000000-0000-4000-8000-00000000000a', sizeBytes: 4_096, startNumber: 0, endNumber: 0, isScavenged: false, physicalBytes: 10, logicalBytes: 10, mapBytes: 0, mapEntryBytes: 12 };
+const ONGOING = { name: 'chunk-000000.000000', number: 0, header: '00'.repeat(128), segments: [{ key: 'files/00000000-0000-4000-8000-00000000000e', from: 0, to: 20 }] };
 
 describe('a manifest', () => {
   test('comes back from its text', () => {
     const full: ObjectManifest = {
-      ...numbered(9), boundary: 12, logEnd: 65_636, chunks: [CHUNK], ongoing: { name: 'chunk-000001.000000', number: 1, header: '00', segments: [{ key: 'files/b', from: 65_536, to: 65_600 }, { key: 'files/c', from: 65_600, to: 65_636 }] },
-      files: [{ name: 'index/indexmap', key: null, sizeBytes: 2, inline: 'aGE=' }], dropped: [{ key: 'files/d', droppedMs: 3 }], scavenge: null,
+      ...numbered(9), boundary: 12, logEnd: 65_636, chunks: [CHUNK], ongoing: { name: 'chunk-000001.000000', number: 1, header: '00'.repeat(128), segments: [{ key: 'files/00000000-0000-4000-8000-00000000000b', from: 65_536, to: 65_600 }, { key: 'files/00000000-0000-4000-8000-00000000000c', from: 65_600, to: 65_636 }] },
+      files: [{ name: 'index/indexmap', key: null, sizeBytes: 2, inline: 'aGE=' }], dropped: [{ key: 'files/00000000-0000-4000-8000-00000000000d', droppedMs: 3 }], scavenge: null,
     };
     expect(decodeManifest('k', 9, encodeManifest(full, nodeDigests), nodeDigests)).toEqual(full);
   });
@@ -39,10 +40,16 @@ describe('a manifest', () => {
 
   test.each<[string, Partial<ObjectManifest>]>([
     ['number', { number: 2 }], ['boundary', { boundary: 0 }], ['logEnd', { logEnd: -1 }], ['chunkSizeBytes', { chunkSizeBytes: 0 }], ['format 2', { format: 2 as 1 }],
-    ['place for the chunk', { chunks: [{ ...CHUNK, startNumber: 1, endNumber: 1 }] }],
+    ['place for the chunk', { chunks: [{ ...CHUNK, name: 'chunk-000001.000000', startNumber: 1, endNumber: 1 }] }],
     ['file for the end of the log', { logEnd: 5 }],
-    ['order of segments', { logEnd: 20, ongoing: { name: 'o', number: 0, header: '', segments: [{ key: 'a', from: 0, to: 10 }, { key: 'b', from: 11, to: 20 }] } }],
-    ['logEnd', { logEnd: 21, ongoing: { name: 'o', number: 0, header: '', segments: [{ key: 'a', from: 0, to: 20 }] } }],
+    ['order of segments', { logEnd: 20, ongoing: { ...ONGOING, segments: [{ ...ONGOING.segments[0]!, to: 10 }, { ...ONGOING.segments[0]!, from: 11 }] } }],
+    ['logEnd', { logEnd: 21, ongoing: ONGOING }],
+    // What could be planted in the directory of a member, taken for a commit, or removed as one of ours.
+    ...['session.key', '../x', 'index/session.key', 'index/scavenging/scavenging.db-wal', 'chunk-000000.000000', ''].map((name) => [String.raw`files\[0\].name`, { files: [{ name, key: ONGOING.segments[0]!.key, sizeBytes: 2 }] }] as [string, Partial<ObjectManifest>]),
+    ...['session.key', 'chunk-000001.000000', 'chunk-000000.000000.tmp', '../chunk-000000.000000'].map((name) => ['chunk', { chunks: [{ ...CHUNK, name }] }] as [string, Partial<ObjectManifest>]),
+    ['chunks\\[0\\].key', { chunks: [{ ...CHUNK, key: 'log/00000000000000000001' }] }], ['ongoing.name', { ongoing: { ...ONGOING, name: 'session.key' } }], ['ongoing.header', { ongoing: { ...ONGOING, header: '' } }],
+    ...['manifest/999999999999998', 'nodes/m_3a1', 'control/backup', '.DS_Store'].map((gone) => [String.raw`dropped\[0\].key`, { dropped: [{ key: gone, droppedMs: 1 }] }] as [string, Partial<ObjectManifest>]),
+    ['storeId', { storeId: '../x' }], ['chunks', { chunks: undefined as unknown as [] }], ['chunks', { chunks: null as unknown as [] }], ['scavenge.scavengeId', { scavenge: {} as NonNullable<ObjectManifest['scavenge']> }],
     ['object for the index table', { files: [{ name: 'index/3b241101-e2bb-4255-8caf-4136c566a962', key: null, sizeBytes: 2, inline: 'aGE=' }] }],
   ])('with a wrong %s is refused', (what, wrong) => {
     expect(() => decodeManifest('k', 1, encodeManifest({ ...MANIFEST, ...wrong }, nodeDigests), nodeDigests)).toThrow(new RegExp(what));
@@ -61,10 +68,14 @@ describe('a manifest', () => {
     expect(await readManifest(counting, 99, nodeDigests)).toBeNull();
   });
 
-  test('something else among the manifests is named', async () => {
+  test('something else among the manifests is passed over, wherever it sorts', async () => {
     const objects = new MemoryObjects();
-    await objects.put('manifest/0', new Uint8Array(1));
-    await expect(newestManifest(objects, nodeDigests)).rejects.toMatchObject({ code: 'manifest_invalid', data: { key: 'manifest/0' } });
+    const world = worldOf(objects);
+    for (const name of ['.DS_Store', '._999999999999998', '0', '00000000000000', '0000000000000000', '999999999999998.tmp', 'Thumbs.db', 'desktop.ini', '.nfs00000001']) await objects.put(`manifest/${name}`, new Uint8Array(1));
+    expect(await newestManifest(objects, nodeDigests)).toBeNull();
+    for (const number of [1, 2]) expect(await createManifest(world, numbered(number))).toBe('created');
+    expect((await newestManifest(objects, nodeDigests))!.number).toBe(2);
+    expect(await newestManifestNumber(objects)).toBe(2);
   });
 });
 

@@ -44,7 +44,7 @@ describe('what nobody reads any more', () => {
     const writer = await openObjectStore(worldOf(objects, clock, 2), OPTIONS);
     const ids = new SeededIds(3);
     await objects.put('files/00000000-0000-4000-8000-000000000001', Uint8Array.of(1));
-    await askToStop({ objects }, 'long-gone');
+    await askToStop({ objects }, 'aaaaaaaa-0000-4000-8000-000000000001');
     const rounds = LEFTOVERS_EVERY + 20;
     for (let round = 0; round < rounds; round++) {
       clock.advance(STEP_MS);

@@ -62,12 +62,20 @@ const chunk = record<ManifestChunk>({
   ...file(chunkPath), startNumber: whole(0, CHUNK_COUNT_MAX - 1), endNumber: whole(0, CHUNK_COUNT_MAX - 1), isScavenged: flag, md5: hexDigits(32), provenBlob: optional(blob), fromMs: orNull(whole(Number.MIN_SAFE_INTEGER)), toMs: orNull(whole(Number.MIN_SAFE_INTEGER)),
 });
 
+const indexFile = record<ManifestFile>(file(pathOf(isIndexPath, 'the name of a file of an index')));
+
 const tail = record<ManifestTail>({
   number: whole(0, CHUNK_COUNT_MAX - 1), path: chunkPath, header: hexDigits(2 * HEADER_BYTES),
   segments: listOf(record<ManifestSegment>({ blob, sizeBytes: whole(0, CHUNK_BYTES_MAX), from: position, to: position }), SEGMENTS_MAX),
 });
 
-const index = record<ManifestIndex>({ commitCheckpoint: whole(-1), files: listOf(record<ManifestFile>(file(pathOf(isIndexPath, 'the name of a file of an index'))), INDEX_FILES_MAX) });
+/** A file as a draft of a backup has it, before there is a manifest. */
+export const draftFileShape: Shape<ManifestFile> = (value, member) => {
+  const isChunk = typeof value === 'object' && value !== null && typeof (value as { path?: unknown }).path === 'string' && chunkOf((value as { path: string }).path) !== null;
+  return isChunk ? chunk(value, member) : indexFile(value, member);
+};
+
+const index = record<ManifestIndex>({ commitCheckpoint: whole(-1), files: listOf(indexFile, INDEX_FILES_MAX) });
 
 export const manifestShape: Shape<Manifest> = also(record<Manifest>({
   format: oneOf(1), id: uuid, nodeId: uuid, createdMs: moment, cause: oneOf('manual', 'scheduled', 'shipping'), chunkSizeBytes: whole(1, CHUNK_BYTES_MAX), checkpoints,

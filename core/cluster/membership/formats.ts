@@ -1,5 +1,6 @@
 import { isSkuaError, SkuaError } from '../../errors.ts';
-import { listAll, type ObjectStore } from '../../ports/object-store.ts';
+import { listKind, type KeyKind } from '../../ports/object-kinds.ts';
+import type { ObjectStore } from '../../ports/object-store.ts';
 import { encodeText } from '../../text.ts';
 
 /**
@@ -8,6 +9,7 @@ import { encodeText } from '../../text.ts';
  * raises it. Who does not understand it refuses to take part, and changes nothing.
  */
 export const FORMATS_PREFIX = 'format/';
+const FORMATS: KeyKind = { prefix: FORMATS_PREFIX, rest: /^\d{6}$/ };
 const DIGITS = 6;
 /** The one that was written before there were numbers. */
 const FIRST = 1;
@@ -29,9 +31,8 @@ export class Formats {
   /** Looks which one is in force: one LIST. Throws `format_too_new`. */
   async look(signal?: AbortSignal): Promise<number> {
     let newest = FIRST;
-    for await (const { key } of listAll(this.#objects, FORMATS_PREFIX, signal === undefined ? {} : { signal })) {
-      const digits = key.slice(FORMATS_PREFIX.length);
-      if (/^\d{6}$/.test(digits)) newest = Math.max(newest, Number(digits));
+    for await (const { key } of listKind(this.#objects, FORMATS, signal === undefined ? {} : { signal })) {
+      newest = Math.max(newest, Number(key.slice(FORMATS_PREFIX.length)));
     }
     if (newest > this.#max) {
       throw new SkuaError('format_too_new', `Commits under ${this.#objects.place} are written in format ${newest}, and this version understands formats up to ${this.#max}: install the version that the other members run. Nothing was changed.`, { format: newest, formatMax: this.#max });

@@ -1,7 +1,8 @@
 import { isSkuaError, SkuaError } from '../../errors.ts';
 import type { Log } from '../../ports/log.ts';
 import { type NodeAddress, nodeKey } from '../../ports/nodes.ts';
-import { listAll, OBJECT_KEY_PART_LENGTH_MAX, type ObjectStore } from '../../ports/object-store.ts';
+import { listKind, type KeyKind } from '../../ports/object-kinds.ts';
+import { OBJECT_KEY_PART_LENGTH_MAX, type ObjectStore } from '../../ports/object-store.ts';
 import type { GossipEntry } from '../../ports/peers.ts';
 import { decodeText, encodeText } from '../../text.ts';
 import { MEMBERS_MAX } from './api.ts';
@@ -19,6 +20,8 @@ export interface NodeNote extends Pick<GossipEntry, 'node' | 'instanceId' | 'pri
 }
 
 export const NODES_PREFIX = 'nodes/';
+/** An address, `_3a` for the colon, and a port. */
+const NODES: KeyKind = { prefix: NODES_PREFIX, rest: /^[A-Za-z0-9._-]{1,250}_3a\d{1,5}$/ };
 /** Bytes of a node object; what is longer was not written by a member. */
 const NOTE_BYTES_MAX = 4_096;
 
@@ -56,7 +59,7 @@ export class Registry {
   async list(signal?: AbortSignal): Promise<NodeNote[]> {
     const notes: NodeNote[] = [];
     const keys = new Set<string>();
-    for await (const { key, modifiedMs, sizeBytes } of listAll(this.#objects, NODES_PREFIX, signal === undefined ? {} : { signal })) {
+    for await (const { key, modifiedMs, sizeBytes } of listKind(this.#objects, NODES, signal === undefined ? {} : { signal })) {
       if (keys.size === MEMBERS_MAX) {
         this.#log.warn('there are more node objects than members are kept in mind: remove those of members that are gone', { prefix: NODES_PREFIX, limit: MEMBERS_MAX });
         break;

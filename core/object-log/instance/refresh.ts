@@ -1,12 +1,12 @@
 import { isSkuaError, SkuaError } from '../../errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import type { ObjectPage } from '../../ports/object-store.ts';
+import { pageOfKind } from '../../ports/object-kinds.ts';
 import { CARRY_SPAN_COMMITS, GALLOP_MAX, LOADS_MAX, type ObjectWorld, POLL_MS, TAIL_COMMITS_MAX, TAIL_READS_MAX } from '../api.ts';
 import { type Commit, decodeCommitObject } from '../commit-object.ts';
 import { sinceMs, type Stamp, stampOf } from './commit-attempt.ts';
 import type { Head } from './head.ts';
-import { commitKey, commitNumberOf, LOG_PREFIX } from '../keys.ts';
+import { commitKey, commitNumberOf, COMMITS } from '../keys.ts';
 import { keysOf } from '../manifest.ts';
 
 /** Commits of a tail that are read before the first of them is taken in. */
@@ -164,14 +164,16 @@ interface TailList {
 /** Lists the commits behind `known`: one LIST a thousand. Throws `too_busy` beyond TAIL_COMMITS_MAX. */
 export async function listTail(world: ObjectWorld, known: number): Promise<TailList> {
   let last = known;
+  let after = commitKey(known);
   for (;;) {
     const at = stampOf(world.clock);
-    const page: ObjectPage = await world.objects.list(LOG_PREFIX, { after: commitKey(last) });
+    const page = await pageOfKind(world.objects, COMMITS, { after });
     for (const { key } of page.objects) {
       if (commitNumberOf(key) !== last + 1) return { last, at, hasGap: true };
       last++;
     }
     if (!page.isMore) return { last, at, hasGap: false };
+    after = page.last;
     if (last - known >= TAIL_COMMITS_MAX) throw new SkuaError('too_busy', `More than ${TAIL_COMMITS_MAX} commits have not been taken into files yet: the tick, which does that, does not run. Look at its log, and at its alarms.`, { commits: last - known, commitsMax: TAIL_COMMITS_MAX });
   }
 }

@@ -1,11 +1,14 @@
 import { createBackup } from '../../backup/create/create.ts';
+import { draftFileShape } from '../../backup/repository/manifest-shape.ts';
 import type { Manifest, ManifestChunk, ManifestFile } from '../../backup/repository/manifest.ts';
 import { pruneRepository } from '../../backup/prune/prune.ts';
 import type { Repository } from '../../backup/repository/api.ts';
 import type { Retention } from '../../backup/prune/retention.ts';
 import type { BackupSource, SnapshotFile } from '../../backup/source/source.ts';
 import { isSkuaError } from '../../errors.ts';
+import { OBJECT_KEY_LENGTH_MAX } from '../../ports/object-store.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
+import { listOf, moment, record, uuid, words } from '../../shape.ts';
 import { decodeText, encodeText } from '../../text.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../api.ts';
 import { newUuid } from '../keys.ts';
@@ -188,6 +191,8 @@ interface DraftFile {
   readonly file: ManifestFile;
 }
 
+const draftShape = record<DraftText>({ repository: uuid, owner: uuid, untilMs: moment, files: listOf(record<DraftFile>({ key: words(OBJECT_KEY_LENGTH_MAX), file: draftFileShape }), DRAFT_FILES_MAX) });
+
 /**
  * How far a backup has come that is made in several ticks, and who is at it: an object beside the notes to ticks. It only saves work.
  * Two ticks that both believe to have claimed it make two sound backups; a blob that it names and that is gone is found missing, and stored again.
@@ -269,7 +274,8 @@ class BackupDraft {
 async function read(objects: ObjectStore): Promise<DraftText | null> {
   const bytes = await objects.get(DRAFT_KEY);
   try {
-    return bytes === null ? null : JSON.parse(decodeText(bytes)) as DraftText;
+    const draft: unknown = bytes === null ? null : JSON.parse(decodeText(bytes));
+    return draft === null || draftShape(draft, '') !== null ? null : draft as DraftText;
   } catch {
     // It only saves work.
     return null;

@@ -2,14 +2,15 @@ import { putI64 } from '../../bytes.ts';
 import { isSkuaError, SkuaError } from '../../errors.ts';
 import { inParallel } from '../../in-parallel.ts';
 import { ongoingFileBytes } from '../../log/chunk-format.ts';
-import { listAll, type ObjectInfo, type ObjectStore } from '../../ports/object-store.ts';
+import { listKind, type Strangers } from '../../ports/object-kinds.ts';
+import type { ObjectInfo, ObjectStore } from '../../ports/object-store.ts';
 import type { Storage } from '../../ports/storage.ts';
 import type { StreamHasher } from '../../stream-hash.ts';
 import type { VerifyFinding, VerifyProgress } from '../../verify/run.ts';
 import { verifyDirectory, type VerifySummary } from '../../verify/verify.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../api.ts';
 import { decodeCommitObject } from '../commit-object.ts';
-import { commitKey, commitNumberOf, FILES_PREFIX, LOG_PREFIX, manifestNumberOf } from '../keys.ts';
+import { commitKey, commitNumberOf, COMMITS, FILES, manifestNumberOf } from '../keys.ts';
 import { decodeManifest, newestManifestNumber, type ObjectManifest } from '../manifest.ts';
 import { STATE_PATH } from '../tick/scavenge-slice.ts';
 import { listManifests } from '../tick/sweep.ts';
@@ -98,10 +99,14 @@ class Verification {
     this.#said.push({ kind: 'note', code, file, message });
   }
 
+  readonly #tellStrangers = ({ count, first, place }: Strangers): void => {
+    this.#said.push({ kind: 'note', code: 'stranger', file: first, message: `${count === 1 ? 'An object' : `${count} objects`} in ${place}, ${first}${count === 1 ? '' : ' first'}, ${count === 1 ? 'has a name' : 'have names'} that none of the log's own has there: passed over, and never removed.` });
+  };
+
   /** Reads all that there are; gives the newest, or null when that is none. */
   async #manifests(): Promise<ObjectManifest | null> {
     const { objects, digests } = this.#options.world;
-    const listed = await listManifests(objects);
+    const listed = await listManifests(objects, this.#tellStrangers);
     if (listed.length === 0) throw new SkuaError('file_not_found', `There is no store under ${objects.place}: it holds no manifest.`, { place: objects.place });
     let newest: ObjectManifest | null = null;
     await inParallel(listed.length, FETCHES_MAX, async (i) => {
@@ -126,7 +131,7 @@ class Verification {
   async #named(manifest: ObjectManifest): Promise<boolean> {
     const { objects } = this.#options.world;
     const there = new Map<string, number>();
-    for await (const { key, sizeBytes } of listAll(objects, FILES_PREFIX)) there.set(key, sizeBytes);
+    for await (const { key, sizeBytes } of listKind(objects, FILES, { onStrangers: this.#tellStrangers })) there.set(key, sizeBytes);
     const named = new Map<string, { readonly name: string; readonly sizeBytes: number }>();
     const { chunks, ongoing, files, dropped } = manifest;
     for (const { key, name, sizeBytes } of [...chunks, ...files]) if (key !== null) named.set(key, { name, sizeBytes });
@@ -149,7 +154,7 @@ class Verification {
   async #commits({ boundary }: ObjectManifest): Promise<void> {
     const { objects, digests } = this.#options.world;
     const listed: ObjectInfo[] = [];
-    for await (const info of listAll(objects, LOG_PREFIX, { after: commitKey(boundary - 1) })) listed.push(info);
+    for await (const info of listKind(objects, COMMITS, { onStrangers: this.#tellStrangers, after: commitKey(boundary - 1) })) listed.push(info);
     const check = async ({ key }: ObjectInfo): Promise<void> => {
       const bytes = await objects.get(key);
       try {
@@ -193,7 +198,7 @@ class Verification {
       overlay = await openOverlay(world, options, scratch);
     } catch (error) {
       if (!isSkuaError(error, 'log_corrupt')) throw error;
-      this.#error(error.code, typeof error.data['key'] === 'string' ? error.data['key'] : LOG_PREFIX, error.message);
+      this.#error(error.code, typeof error.data['key'] === 'string' ? error.data['key'] : COMMITS.prefix, error.message);
       yield* this.#said.splice(0);
       return;
     }
@@ -258,7 +263,7 @@ function watched(objects: ObjectStore, lost: Set<string>): ObjectStore {
     return noted(key, isThere ? out.subarray(0, end) : null);
   };
   const noted = (key: string, bytes: Uint8Array | null): Uint8Array | null => {
-    if (bytes === null && key.startsWith(FILES_PREFIX)) lost.add(key);
+    if (bytes === null && key.startsWith(FILES.prefix)) lost.add(key);
     return bytes;
   };
   return {

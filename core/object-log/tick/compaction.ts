@@ -10,13 +10,14 @@ import { removeTable } from '../../index/table-write.ts';
 import { TOMBSTONE } from '../../log/records.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { JobOptions, Jobs } from '../../ports/jobs.ts';
-import { listAll, type ObjectInfo, type ObjectStore } from '../../ports/object-store.ts';
+import { listKind, pageOfKind } from '../../ports/object-kinds.ts';
+import type { ObjectInfo, ObjectStore } from '../../ports/object-store.ts';
 import type { StreamHasher } from '../../stream-hash.ts';
 import { FloorSearch, Lookup, runSearch, StreamKey } from '../../streams/lookup.ts';
 import { POINTS_STREAM } from '../../streams/names.ts';
 import { CARRY_SPAN_COMMITS, INDEX_CACHE_DEPTH_DEFAULT, type ObjectWorld } from '../api.ts';
 import { type Commit, decodeCommitObject } from '../commit-object.ts';
-import { commitKey, commitNumberOf, LOG_PREFIX } from '../keys.ts';
+import { commitKey, commitNumberOf, COMMITS } from '../keys.ts';
 import type { ObjectStorage } from './storage.ts';
 import type { TickLog } from './tick-log.ts';
 
@@ -37,7 +38,7 @@ export interface Tail {
  */
 export async function listTail(objects: ObjectStore, from: number, commitsMax: number): Promise<Tail | null> {
   const infos: ObjectInfo[] = [];
-  for await (const info of listAll(objects, LOG_PREFIX, { after: commitKey(from - 1) })) {
+  for await (const info of listKind(objects, COMMITS, { after: commitKey(from - 1) })) {
     infos.push(info);
     if (infos.length === commitsMax) break;
   }
@@ -54,12 +55,13 @@ export interface LogList {
 }
 
 /** As `listTail`, with what waits below the tail for its removal: one request where both fit a page. */
-export async function listLog(objects: ObjectStore, boundary: number, commitsMax: number): Promise<LogList> {
-  const page = await objects.list(LOG_PREFIX);
+export async function listLog({ objects, onStrangers }: Pick<ObjectWorld, 'objects' | 'onStrangers'>, boundary: number, commitsMax: number): Promise<LogList> {
+  const page = await pageOfKind(objects, COMMITS);
+  if (page.strangers.length > 0) onStrangers?.({ place: objects.place, count: page.strangers.length, first: page.strangers[0]! });
   const infos = page.objects.filter((info) => numberIn(info) >= boundary);
   const old = infos.length === page.objects.length ? null : page.objects[0]!;
   if (page.isMore) {
-    for await (const info of listAll(objects, LOG_PREFIX, { after: infos.at(-1)?.key ?? commitKey(boundary - 1) })) {
+    for await (const info of listKind(objects, COMMITS, { after: infos.at(-1)?.key ?? commitKey(boundary - 1) })) {
       if (infos.length >= commitsMax) break;
       infos.push(info);
     }
@@ -78,9 +80,7 @@ function tailOf({ place }: ObjectStore, from: number, infos: readonly ObjectInfo
 }
 
 function numberIn({ key }: ObjectInfo): number {
-  const number = commitNumberOf(key);
-  if (number === null) throw new SkuaError('log_corrupt', `The object ${key} has no name of a commit and lies among them: remove it.`, { key });
-  return number;
+  return commitNumberOf(key)!;
 }
 
 /**

@@ -3,9 +3,11 @@ import type { CyclesStore } from '../../auto-scavenge/streams.ts';
 import { isSkuaError, SkuaError } from '../../errors.ts';
 import { guidToText } from '../../guid.ts';
 import type { Digests } from '../../ports/digests.ts';
+import type { KeyKind } from '../../ports/object-kinds.ts';
 import type { LastReply, NodeAddress, Nodes, NodesView, ScavengeOrder, StartReply, StopReply } from '../../ports/nodes.ts';
 import type { OlderPoint, ScavengeOptions, ScavengeTraces } from '../../scavenge/api.ts';
 import { checkedOptions } from '../../scavenge/launch.ts';
+import { flag, moment, optional, record, uuid, whole, wrongText } from '../../shape.ts';
 import { decodeText, encodeText } from '../../text.ts';
 import type { ObjectWorld } from '../api.ts';
 import { newUuid } from '../keys.ts';
@@ -19,6 +21,8 @@ import { newestManifest, type ObjectManifest, type ObjectScavengeProgress } from
  * - `control/stop-<id>`: the run `id` is to end.
  */
 export const CONTROL_PREFIX = 'control/';
+/** With the draft of a backup that goes on from tick to tick. */
+export const CONTROL: KeyKind = { prefix: CONTROL_PREFIX, rest: /^(backup|(start|stop)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/ };
 const START_PREFIX = `${CONTROL_PREFIX}start-`;
 const STOP_PREFIX = `${CONTROL_PREFIX}stop-`;
 
@@ -39,6 +43,8 @@ interface ScavengeRequest {
   /** Milliseconds since 1970. */
   readonly requestedMs: number;
 }
+
+const requestShape = record<ScavengeRequest>({ scavengeId: uuid, threshold: whole(Number.MIN_SAFE_INTEGER), syncOnly: flag, startAfresh: optional(flag), requestedMs: moment });
 
 export interface ScavengeStatus {
   readonly scavengeId: string;
@@ -125,7 +131,16 @@ async function leaveNote({ objects, clock }: Notes, key: string, request: Scaven
 
 async function requestOf(objects: Notes['objects'], key: string): Promise<ScavengeRequest | null> {
   const bytes = await objects.get(key);
-  return bytes === null ? null : JSON.parse(decodeText(bytes)) as ScavengeRequest;
+  if (bytes === null) return null;
+  let request: unknown;
+  try {
+    request = JSON.parse(decodeText(bytes));
+  } catch {
+    // Told as what it is: no object.
+  }
+  const wrong = requestShape(request, '');
+  if (wrong === null) return request as ScavengeRequest;
+  throw new SkuaError('manifest_invalid', `The note ${key} in ${objects.place} ${wrongText(wrong)}. Something else wrote it, and no scavenge follows from it: remove it.`, { key, member: wrong.member });
 }
 
 /** The run that goes on or was asked for, else the last one; null when there was none. */

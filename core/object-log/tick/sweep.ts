@@ -1,9 +1,10 @@
-import { listAll, type ObjectInfo, type ObjectStore } from '../../ports/object-store.ts';
+import { firstOfKind, isOfKind, listKind, type OnStrangers } from '../../ports/object-kinds.ts';
+import type { ObjectInfo, ObjectStore } from '../../ports/object-store.ts';
 import type { ObjectWorld } from '../api.ts';
-import { commitKey, commitNumberOf, FAILURES_PREFIX, FILES_PREFIX, LOG_PREFIX, manifestNumberOf, MANIFEST_PREFIX } from '../keys.ts';
+import { commitKey, commitNumberOf, COMMITS, FAILURES, FILES, manifestNumberOf, MANIFESTS } from '../keys.ts';
 import { keysOf, type ObjectErasure, type ObjectManifest, readManifest } from '../manifest.ts';
 import type { LogList } from './compaction.ts';
-import { CONTROL_PREFIX, isOldNote } from './control.ts';
+import { CONTROL, isOldNote } from './control.ts';
 
 /** Objects removed by one tick at most; the rest goes with the next. */
 const REMOVE_MAX = 10_000;
@@ -19,9 +20,9 @@ export const LEFTOVERS_AFTER_MS = 86_400_000;
 const CLEAN_UP_EVERY_MS = 60_000;
 
 /** All manifests, the newest first. */
-export async function listManifests(objects: ObjectStore): Promise<ObjectInfo[]> {
+export async function listManifests(objects: ObjectStore, onStrangers?: OnStrangers): Promise<ObjectInfo[]> {
   const found: ObjectInfo[] = [];
-  for await (const info of listAll(objects, MANIFEST_PREFIX)) if (manifestNumberOf(info.key) !== null) found.push(info);
+  for await (const info of listKind(objects, MANIFESTS, { onStrangers })) found.push(info);
   return found;
 }
 
@@ -58,7 +59,7 @@ export interface Swept {
 }
 
 interface SweepParts {
-  readonly world: Pick<ObjectWorld, 'objects' | 'digests' | 'clock'>;
+  readonly world: Pick<ObjectWorld, 'objects' | 'digests' | 'clock' | 'onStrangers'>;
   /** The newest manifest, as the tick found it, and all that there were then. */
   readonly base: ObjectManifest;
   readonly manifests: readonly ObjectInfo[];
@@ -148,7 +149,7 @@ export class Sweep {
     const atMs = this.#baseMs;
     const gone = new Gone(objects);
     const dropped = base.dropped.filter(({ by }) => this.#isAged(by, atMs)).map(({ key }) => key);
-    for (const key of dropped) await gone.add(key);
+    for (const key of dropped) if (isOfKind(FILES, key)) await gone.add(key);
     const place = manifests.findIndex(({ key }) => this.#isAged(manifestNumberOf(key)!, atMs));
     if (place >= 0) for (const { key } of manifests.slice(Math.max(place + 1, MANIFESTS_KEPT))) await gone.add(key);
     const horizon = old === null && this.#pending === null ? null : await this.#horizon(atMs);
@@ -172,7 +173,7 @@ export class Sweep {
     const { world: { objects }, base, log: { first, old }, ages: { settleMs } } = this.#parts;
     const waiting = this.#pending;
     if (waiting === null || horizon.number < waiting.manifest) return false;
-    const stays = old === null || horizon.boundary >= base.boundary ? first : (await objects.list(LOG_PREFIX, { after: commitKey(horizon.boundary - 1), max: 1 })).objects[0] ?? null;
+    const stays = old === null || horizon.boundary >= base.boundary ? first : await firstOfKind(objects, COMMITS, { after: commitKey(horizon.boundary - 1) });
     return stays === null || stays.modifiedMs > waiting.sinceMs + settleMs;
   }
 
@@ -181,14 +182,14 @@ export class Sweep {
    * manifest uploads behind it, and one that stands on an older one is too late: so what no manifest names may go as soon as it is a little older than the newest.
    */
   async #leftovers(gone: Gone, isAll: boolean): Promise<void> {
-    const { world: { objects }, base, ages: { settleMs, removeAfterMs } } = this.#parts;
+    const { world: { objects, onStrangers }, base, ages: { settleMs, removeAfterMs } } = this.#parts;
     const beforeMs = this.#baseMs - removeAfterMs;
     const filesMs = isAll ? this.#baseMs - settleMs : beforeMs;
     const named = keysOf(base);
     for (const { key } of base.dropped) named.add(key);
-    for await (const { key, modifiedMs } of listAll(objects, FILES_PREFIX)) if (modifiedMs <= filesMs && !named.has(key)) await gone.add(key);
-    for await (const { key, modifiedMs } of listAll(objects, CONTROL_PREFIX)) if (modifiedMs <= beforeMs && isOldNote(key, base)) await gone.add(key);
-    for await (const { key, modifiedMs } of listAll(objects, FAILURES_PREFIX)) {
+    for await (const { key, modifiedMs } of listKind(objects, FILES, { onStrangers })) if (modifiedMs <= filesMs && !named.has(key)) await gone.add(key);
+    for await (const { key, modifiedMs } of listKind(objects, CONTROL, { onStrangers })) if (modifiedMs <= beforeMs && isOldNote(key, base)) await gone.add(key);
+    for await (const { key, modifiedMs } of listKind(objects, FAILURES, { onStrangers })) {
       if (gone.isFull) return;
       if (modifiedMs <= beforeMs) await gone.add(key);
     }
@@ -196,7 +197,7 @@ export class Sweep {
 }
 
 async function commitsBelow(gone: Gone, objects: ObjectStore, boundary: number): Promise<void> {
-  for await (const { key } of listAll(objects, LOG_PREFIX)) {
+  for await (const { key } of listKind(objects, COMMITS)) {
     const number = commitNumberOf(key);
     if (number === null || number >= boundary || gone.isFull) return;
     await gone.add(key);

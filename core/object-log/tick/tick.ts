@@ -110,10 +110,10 @@ const TICK_COMMITS_MAX = 100_000;
  */
 export async function tick(parts: TickParts): Promise<TickReport> {
   const { world, options = {} } = parts;
-  let manifests = await listManifests(world.objects);
+  let manifests = await listManifests(world.objects, world.onStrangers);
   if (manifests.length === 0) {
     await openPrefix(world, options);
-    manifests = await listManifests(world.objects);
+    manifests = await listManifests(world.objects, world.onStrangers);
   }
   const number = manifestNumberOf(manifests[0]!.key)!;
   const manifest = await readManifest(world.objects, number, world.digests);
@@ -182,7 +182,7 @@ class Tick {
     const manifest = this.#manifest;
     if (manifest.cluster !== true) await this.#parts.autoScavenge?.(this.#workUntilMs);
     const last = await this.#told(manifest.scavenge);
-    const log = await listLog(this.#parts.world.objects, this.#log.boundary, TICK_COMMITS_MAX);
+    const log = await listLog(this.#parts.world, this.#log.boundary, TICK_COMMITS_MAX);
     const { tail } = log;
     if (tail === null) return this.#report('superseded', manifest, 0);
     const running = await this.#toRun();

@@ -39,11 +39,11 @@ describe('node objects', () => {
     const registry = new Registry(objects, log);
     await registry.write(note(1));
     await registry.write(note(2, { isStopped: true }));
-    for (const [name, text] of [['x', 'no JSON'], ['y', '{}'], ['z', 'null'], ['other', JSON.stringify(note(3))], ['long', JSON.stringify({ ...note(4), more: 'x'.repeat(5_000) })]] as const) await objects.put(NODES_PREFIX + name, encodeText(text));
+    for (const [name, text] of [['.DS_Store', ''], ['Thumbs.db', ''], ['m_3a1.bak', JSON.stringify(note(1))], ['x_3a1', 'no JSON'], ['y_3a1', '{}'], ['z_3a1', 'null'], ['other_3a1', JSON.stringify(note(3))], ['long_3a1', JSON.stringify({ ...note(4), more: 'x'.repeat(5_000) })]] as const) await objects.put(NODES_PREFIX + name, encodeText(text));
     expect(await registry.list()).toEqual([note(1), note(2, { isStopped: true })]);
     expect(await registry.read({ address: 'm', port: 1 })).toEqual(note(1));
     expect(await registry.read({ address: 'm', port: 9 })).toBeNull();
-    expect(warned.sort()).toEqual(['nodes/long', 'nodes/other', 'nodes/x', 'nodes/y', 'nodes/z']);
+    expect(warned.sort()).toEqual(['nodes/long_3a1', 'nodes/other_3a1', 'nodes/x_3a1', 'nodes/y_3a1', 'nodes/z_3a1']);
     await registry.remove({ address: 'm', port: 1 });
     expect(await registry.list()).toEqual([note(2, { isStopped: true })]);
   });
