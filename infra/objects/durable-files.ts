@@ -10,6 +10,8 @@ import { systemCode } from '../fs/errors.ts';
 
 /** What lies in the temporary folder without being written to for this long, in milliseconds, was left by a crash: 24 hours. */
 const LEFTOVER_AFTER_MS = 86_400_000;
+/** As `#make` names files. */
+const TEMPORARY_NAME = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const syncFile = promisify(fs.fsync);
 
 /** A file is made ready where the call before was at most so long ago, and used for as long, in milliseconds. */
@@ -100,10 +102,11 @@ export class TemporaryFiles {
     }
   }
 
-  /** Removes what crashes left. Failures don't matter: the next one to open the directory tries again. */
+  /** Removes what crashes left, by the names that it has from here. Failures don't matter: the next one to open the directory tries again. */
   async removeLeftovers(): Promise<void> {
     const names = await readdir(this.#folder).catch(() => []);
     for (const name of names) {
+      if (!TEMPORARY_NAME.test(name)) continue;
       const file = path.join(this.#folder, name);
       const found = await stat(file).catch(() => null);
       if (found?.isFile() === true && this.#nowMs() - found.mtimeMs > LEFTOVER_AFTER_MS) await unlink(file).catch(() => {});

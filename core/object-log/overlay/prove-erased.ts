@@ -1,5 +1,6 @@
 import { SkuaError } from '../../errors.ts';
 import { shapeOf } from '../../index/table-scan.ts';
+import { isOfKind } from '../../ports/object-kinds.ts';
 import { listAll, type ObjectInfo } from '../../ports/object-store.ts';
 import type { StorageFile } from '../../ports/storage.ts';
 import { type ErasureFinding, type ErasureProgress, type ErasureSummary, type SearchedFile, searchErased } from '../../scavenge/erasure/prove-erased.ts';
@@ -8,7 +9,7 @@ import type { StreamHasher } from '../../stream-hash.ts';
 import { timestampText } from '../../time.ts';
 import { FRESH_DEFAULT_MS, type ObjectLogOptions, type ObjectWorld, REMOVE_AFTER_DEFAULT_MS } from '../api.ts';
 import { COMMIT_HEADER_BYTES, decodeCommitObject } from '../commit-object.ts';
-import { commitNumberOf, FILES_PREFIX, manifestNumberOf } from '../keys.ts';
+import { commitNumberOf, FILES, manifestNumberOf } from '../keys.ts';
 import { newestManifest, type ObjectManifest, TABLE_NAME } from '../manifest.ts';
 import { agesOf, LEFTOVERS_AFTER_MS, listManifests, tracesMs } from '../tick/sweep.ts';
 import { STATE_PATH } from '../tick/scavenge-slice.ts';
@@ -116,7 +117,8 @@ class SearchedObjects {
     const commit = commitNumberOf(key);
     if (commit !== null) return this.#commitFacts(commit, facts, sizeBytes, file);
     if (name !== undefined) return TABLE_NAME.test(name) ? { ...facts, table: await shapeOf(path, file) } : facts;
-    if (!key.startsWith(FILES_PREFIX)) return facts;
+    // A stranger's object goes with nobody.
+    if (!isOfKind(FILES, key)) return facts;
     const dropped = manifest.dropped.find((one) => one.key === key);
     if (dropped !== undefined) return this.#goes(facts, 0, 'in an object that a manifest has dropped', this.#droppedBy(dropped.by ?? manifest.number));
     return this.#goes(facts, 0, 'in an object that no manifest names', this.#newestMs + 2 * LEFTOVERS_AFTER_MS);
