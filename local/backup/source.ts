@@ -13,6 +13,8 @@ import type { Io } from '../cli/io.ts';
 import { EXIT, line } from '../cli/io.ts';
 import { requireDirectory } from '../cli/directory.ts';
 import { createLog } from '../log/logger.ts';
+import { lookedAt } from '../store/look-at-directory.ts';
+import type { LookedAt } from '../store/look-at-directory.ts';
 import { AnswerError, NodeClient } from '../cli/node-client.ts';
 import { bundledWorker } from '../cli/version.ts';
 import { openHttpSource } from './http-source.ts';
@@ -36,11 +38,13 @@ export function checkSource(wish: SourceWish): void {
 
 /** Runs `work` with the files of a node, and lets go of them whatever happens. `jobs` reach those of a stopped directory. */
 export async function withSource<T>(wish: SourceWish, io: Io, signal: AbortSignal, work: (source: BackupSource, jobs: Jobs | null) => Promise<T>): Promise<T> {
-  const open = wish.db === null ? () => heldFiles(node, signal) : () => stoppedFiles(wish.db!, wish.index, io);
+  const over = wish.db === null ? null : await overOf(wish.db, wish.index, io);
+  const open = wish.db === null ? () => heldFiles(node, signal) : () => stoppedFiles(wish.db!, wish.index, over, io);
   const node = wish.db === null ? NodeClient.of(wish, io.env) : null!;
   const backUp = async () => {
     const source = await open();
-    const jobs = wish.db === null ? null : jobsOver(wish.db, wish.index);
+    // Threads read the directory itself, and not what stands over it.
+    const jobs = wish.db === null || over !== null ? null : jobsOver(wish.db, wish.index);
     try {
       signal.throwIfAborted();
       return await work(source, jobs);
@@ -49,8 +53,12 @@ export async function withSource<T>(wish: SourceWish, io: Io, signal: AbortSigna
       await source.release();
     }
   };
-  if (!wish['pause-scavenge']) return backUp();
-  return whileNoScavenge({ node, clock: systemClock, signal, tell: (message) => line(io.stderr, message) }, backUp);
+  try {
+    if (!wish['pause-scavenge']) return await backUp();
+    return await whileNoScavenge({ node, clock: systemClock, signal, tell: (message) => line(io.stderr, message) }, backUp);
+  } finally {
+    await over?.remove();
+  }
 }
 
 function jobsOver(db: string, index: string | null): WorkerJobs {
@@ -69,10 +77,16 @@ async function heldFiles(node: NodeClient, signal: AbortSignal): Promise<BackupS
   }
 }
 
-async function stoppedFiles(db: string, index: string | null, io: Io): Promise<BackupSource> {
+/** Where the directory can't be written to; null else. */
+async function overOf(db: string, index: string | null, io: Io): Promise<LookedAt | null> {
   const root = path.resolve(db);
   await requireDirectory(root);
-  const storage = new FilesystemStorage({ root, mustExist: true, ...(index !== null && { indexRoot: index }) });
+  return lookedAt(root, index, true, io);
+}
+
+async function stoppedFiles(db: string, index: string | null, over: LookedAt | null, io: Io): Promise<BackupSource> {
+  const root = path.resolve(db);
+  const storage = over?.storage ?? new FilesystemStorage({ root, mustExist: true, ...(index !== null && { indexRoot: index }) });
   try {
     return await snapshotOfDirectory({ storage, clock: systemClock, ids: systemIds, digests: nodeDigests, log: createLog(io, 'warn') });
   } catch (error) {

@@ -39,7 +39,7 @@ const TOMBSTONE_VALUE = /(?<=: )9007199254740991\b/g;
 
 async function ofDirectory(directory: string, index: string | null, stream: string, keepsDeletedData: boolean, io: Io): Promise<Document<ExplanationDocument>> {
   const { openDirectory } = await import('../store/open-directory.ts');
-  const opened = await openDirectory(directory, index, { repairHistory: false, keepsDeletedData }, io, { appendsNothing: true });
+  const opened = await openDirectory(directory, index, { repairHistory: false, keepsDeletedData }, io, { appendsNothing: true, looksOnly: true });
   try {
     return await documentOf(await opened.open.scavenger.explain(stream));
   } finally {

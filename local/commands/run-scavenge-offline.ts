@@ -27,7 +27,7 @@ export async function runScavengeOffline({ options, given, positionals }: Input<
   const isDryRun = options['dry-run'];
   if (options['until-clean']) checkUntilClean(options);
   const folders = [directory, ...(options.index === null ? [] : [path.resolve(options.index)])];
-  const node = await openDirectory(directory, options.index, { disableMerging: options['disable-scavenge-merging'], keepsDeletedData: options['keep-data-of-deleted-streams'], repairHistory: !isDryRun }, io);
+  const node = await openDirectory(directory, options.index, { disableMerging: options['disable-scavenge-merging'], keepsDeletedData: options['keep-data-of-deleted-streams'], repairHistory: !isDryRun }, io, { looksOnly: isDryRun });
   const interrupt = listenForInterrupt(isDryRun ? 'The dry run was stopped.' : 'The scavenge was stopped. The next one goes on from there.', io);
   const { scavenger, store } = node.open;
   const view = new ProgressView({ io, json: options.json, isShown: !options.json, signal: interrupt.signal });

@@ -35,7 +35,7 @@ export async function runUserList({ options, given }: Input<typeof userListOptio
   if (db !== null && given.has('node')) throw new UsageError('--node asks a running node and --db looks into a directory: give one of them.');
   if (db !== null && given.has('ca')) throw new UsageError('--ca is for running nodes: a directory has no certificate.');
   if (db === null && given.has('index')) throw new UsageError('--index belongs to --db.');
-  const users = db === null ? await usersOfNode(NodeClient.of(options, io.env)) : await inDirectory({ db, index, whileRunning: 'For a running node leave out --db: `skua user list` asks it, as an administrator.', appendsNothing: true }, io, async (store) => (await usersOver(store, 'strong').list()).map(listed));
+  const users = db === null ? await usersOfNode(NodeClient.of(options, io.env)) : await inDirectory({ db, index, whileRunning: 'For a running node leave out --db: `skua user list` asks it, as an administrator.', appendsNothing: true, looksOnly: true }, io, async (store) => (await usersOver(store, 'strong').list()).map(listed));
   if (json) line(io.stdout, JSON.stringify({ users }, null, 2));
   else showUsers(users, io);
   return EXIT.ok;
@@ -110,6 +110,7 @@ interface Directory {
   readonly whileRunning: string;
   /** Nothing is written, so that the copy of a member will do. */
   readonly appendsNothing?: boolean;
+  readonly looksOnly?: boolean;
 }
 
 async function inDirectory<T>({ db, index, ...use }: Directory, io: Io, work: (store: EventStore) => Promise<T>): Promise<T> {

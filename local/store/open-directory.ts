@@ -12,6 +12,7 @@ import type { Io } from '../cli/io.ts';
 import { Progress } from '../cli/progress.ts';
 import type { Phases } from '../cli/progress.ts';
 import { createLog } from '../log/logger.ts';
+import { lookedAt } from './look-at-directory.ts';
 import { openNode } from './open-node.ts';
 import type { OpenNode, ScavengeSettings } from './open-node.ts';
 
@@ -28,25 +29,31 @@ interface DirectoryUse {
   readonly whileRunning?: string;
   /** Nothing is appended to its log: so the copy of a member of a cluster may be opened too. */
   readonly appendsNothing?: boolean;
+  /** Nothing of it is changed, so that one that can't be written to will do. */
+  readonly looksOnly?: boolean;
   /** Begin a chain of hashes where there is none. */
   readonly beginsProofs?: boolean;
 }
 
-/** Opens the directory of a stopped node as that node would, but for its start record. */
+/** Opens the directory of a stopped node as that node would, but for its start record. Throws where it can't be written to and has to be. */
 export async function openDirectory(directory: string, index: string | null, scavenge: ScavengeSettings | undefined, io: Io, use: DirectoryUse = {}): Promise<OpenNode> {
-  const { whileRunning = 'For a running node use `skua scavenge start` or `skua explain` with --node.', appendsNothing = false, beginsProofs = false } = use;
+  const { whileRunning = 'For a running node use `skua scavenge start` or `skua explain` with --node.', appendsNothing = false, beginsProofs = false, looksOnly = false } = use;
   await requireDirectory(directory);
   await requireDatabase(directory);
+  const over = await lookedAt(directory, index, looksOnly, io);
   const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
   try {
     // With the filter of another size than the node's own it would be made anew here, and once more by the next start.
     const existenceFilterBytes = await existenceBytesOf({ target: new FilesystemStorage({ root: directory, mustExist: true, ...(index !== null && { indexRoot: index }) }) });
-    return await openNode({
-      db: directory, index, mustExist: true, log: createLog(io, 'warn'),
+    const opened = await openNode({
+      db: directory, index, mustExist: true, ...(over !== null && { over }), log: createLog(io, 'warn'),
       store: { ...(existenceFilterBytes !== null && { index: { existenceFilterBytes } }), beginsProofs, log: { writeEpoch: false, verifyChunks: false, isCopy: appendsNothing }, ...(scavenge !== undefined && { scavenge }) },
       onProgress: (state) => progress.update(openingState(state)),
     });
+    if (over === null) return opened;
+    return { ...opened, close: async () => { await opened.close(); await over.remove(); } };
   } catch (error) {
+    await over?.remove();
     if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `${error.message} ${whileRunning}`, EXIT.unreachable);
     throw error;
   } finally {

@@ -10,6 +10,7 @@ import type { Meter } from '../../core/ports/meter.ts';
 import type { ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { openStore } from '../../core/store/open-store.ts';
+import type { LookedAt } from './look-at-directory.ts';
 import type { OpenStore, OpenStoreOptions, StartProgress, StoreScavengeOptions } from '../../core/store/open-store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeCompression } from '../../infra/compression.ts';
@@ -32,6 +33,8 @@ export interface OpenNodeOptions {
   readonly index: string | null;
   /** False creates the directory where it is absent. */
   readonly mustExist: boolean;
+  /** The files, where the directory is one that can't be written to. */
+  readonly over?: Pick<LookedAt, 'storage' | 'states'>;
   readonly log: Log;
   /** What else the store is opened with. */
   readonly store: Pick<OpenStoreOptions, 'log' | 'index' | 'cacheBytes' | 'beginsProofs'> & { readonly scavenge?: ScavengeSettings };
@@ -76,11 +79,12 @@ export async function openNodeBy<S extends OpenStore>(options: OpenNodeOptions, 
   }
 }
 
-function worldOf({ db, index, mustExist, clock = systemClock }: OpenNodeOptions): { storage: Storage; jobs: Jobs; digests: Digests; scavengeStates: ScavengeStates | null } {
-  if (db === null) {
-    const storage = new MemoryStorage();
-    // Jobs and store find the scavenge database of this storage in memory.
-    return { storage, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects } }), digests: nodeDigests, scavengeStates: null };
+function worldOf({ db, index, mustExist, over, clock = systemClock }: OpenNodeOptions): { storage: Storage; jobs: Jobs; digests: Digests; scavengeStates: ScavengeStates | null } {
+  if (db === null || over !== undefined) {
+    const storage = over?.storage ?? new MemoryStorage();
+    // Jobs and store find the scavenge database of a storage in memory there.
+    const scavengeStates = over?.states ?? null;
+    return { storage, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects }, ...(scavengeStates !== null && { scavengeStates }) }), digests: nodeDigests, scavengeStates };
   }
   const storage = new FilesystemStorage({ root: db, mustExist, ...(index !== null && { indexRoot: index }) });
   const { root, indexRoot } = storage;

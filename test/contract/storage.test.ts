@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { BaseFile } from '../../core/object-log/tick/storage-base.ts';
 import { ObjectStorage } from '../../core/object-log/tick/storage.ts';
 import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { OverStorage } from '../../core/ports/over-storage.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
@@ -21,6 +22,7 @@ describeStorage('filesystem', () => filesystem(false));
 describeStorage('filesystem with its index elsewhere', () => filesystem(true));
 describeStorage('faulty, reading at once', async () => ({ storage: new FaultyStorage({ reads: 'sync' }), dispose }));
 describeStorage('faulty, reading later', async () => ({ storage: new FaultyStorage({ reads: 'async' }), dispose }));
+describeStorage('over a directory that nothing is written to', async () => ({ storage: new OverStorage(new MemoryStorage(), new MemoryStorage()), dispose }));
 describeStorage('objects, of an empty manifest', async () => ({ storage: new ObjectStorage(new Map(), new MemoryStorage()), dispose }));
 describeStorage('objects, of a manifest with files', async () => {
   const objects = new MemoryObjects();

@@ -1,3 +1,4 @@
+import { isSkuaError } from '../../errors.ts';
 import type { Storage } from '../../ports/storage.ts';
 import type { VerifyFinding } from '../../verify/run.ts';
 import { verifyDirectory } from '../../verify/verify.ts';
@@ -65,13 +66,24 @@ export async function drillBackup(options: DrillOptions): Promise<DrillReport> {
     const { summary, findings } = await verified(options, place.storage);
     const backupId = restored.backupId!;
     const isProven = summary.errors === 0;
-    if (isProven) await noteProven(repository, { backupId, provenMs: clock.nowMs(), position: restored.position });
+    const unnoted = isProven ? await note(repository, { backupId, provenMs: clock.nowMs(), position: restored.position }) : [];
     return {
       backupId, position: restored.position, chunks: summary.chunks, records: summary.records, events: summary.events, indexEntries: summary.indexEntries, bytes: restored.bytes,
-      findings, warnings: restored.warnings, isProven, restoreMs: verifyBegin - begin, verifyMs: clock.monotonicMs() - verifyBegin,
+      findings, warnings: [...restored.warnings, ...unnoted], isProven, restoreMs: verifyBegin - begin, verifyMs: clock.monotonicMs() - verifyBegin,
     };
   } finally {
     await place.remove();
+  }
+}
+
+/** Whoever may only read the repository can prove its backups all the same; that it could not be noted is a warning. */
+async function note(repository: Repository, proven: Parameters<typeof noteProven>[1]): Promise<string[]> {
+  try {
+    await noteProven(repository, proven);
+    return [];
+  } catch (error) {
+    if (!isSkuaError(error, 'storage_denied')) throw error;
+    return [`That the backup is proven could not be noted in ${repository.place}, which can't be written to: \`skua backup list\` does not show it. ${error.message}`];
   }
 }
 
