@@ -1,6 +1,8 @@
+import { snapshotShape } from '../../core/backup/source/snapshot-shape.ts';
 import type { BackupSource, Snapshot } from '../../core/backup/source/source.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
+import { wrongText } from '../../core/shape.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
@@ -68,7 +70,10 @@ class HttpSource implements BackupSource {
 
   async load(): Promise<void> {
     const response = await this.#node.call('GET', `${FILES}?hold=${encodeURIComponent(this.#holdId)}`, { signal: this.#signal });
-    this.#snapshot = await json<Snapshot>(response, 'listing the files of the node');
+    const snapshot = await json<Snapshot>(response, 'listing the files of the node');
+    const wrong = snapshotShape(snapshot, '');
+    if (wrong !== null) throw new SkuaError('backup_failed', `What ${this.#node.base} lists as its files ${wrongText(wrong)}. Nothing was copied: look whether a node of Skua answers there.`, { member: wrong.member });
+    this.#snapshot = snapshot;
   }
 
   async *read(path: string, position: number, length: number): AsyncGenerator<Uint8Array, void, undefined> {

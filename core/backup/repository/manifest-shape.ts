@@ -23,7 +23,7 @@ export function isIndexPath(path: string): boolean {
   return INDEX_PATHS.has(path) || isIn(INDEX_FOLDER, path, (name) => TABLE.test(name));
 }
 
-function isProofPath(path: string): boolean {
+export function isProofPath(path: string): boolean {
   return isIn(PROOF_FOLDER, path, isProofName);
 }
 
@@ -32,13 +32,13 @@ function isIn(folder: string, path: string, isName: (name: string) => boolean): 
 }
 
 /** Bytes of one file, 4 TiB: as many as no disk gives to one, and few enough that sums of them stay exact. */
-const FILE_BYTES_MAX = 4_398_046_511_104;
+export const FILE_BYTES_MAX = 4_398_046_511_104;
 /** A map of one MiB names some 20 000 tables, each with its filter, and the others are three. */
 const INDEX_FILES_MAX = 40_003;
 /** A file of leaves for each chunk, a receipt for each rewriting, and the chain. */
 const PROOFS_MAX = 1_000_001;
 /** Of the data of a chunk: its header counts them with 31 bits. */
-const CHUNK_BYTES_MAX = 2_147_483_647;
+export const CHUNK_BYTES_MAX = 2_147_483_647;
 /** Pieces of the chunk that is being written: far more than backups make of it. */
 const SEGMENTS_MAX = 10_000;
 
@@ -50,13 +50,17 @@ const pathOf = (isSound: (path: string) => boolean, what: string): Shape<string>
   return wrong ?? (isSound(value as string) ? null : { member, why: `is ${JSON.stringify(value)}, which is not ${what}` });
 };
 
-const chunkPath = pathOf((path) => chunkOf(path) !== null, 'the name of a chunk file');
+const chunkPath = pathOf(isChunkPath, 'the name of a chunk file');
+
+export function isChunkPath(path: string): boolean {
+  return chunkOf(path) !== null;
+}
 
 function chunkOf(path: string): ChunkFileName | null {
   return parseChunkFileNames([path])[0] ?? null;
 }
 
-const checkpoints = record<ManifestCheckpoints>({ writer: position, chaser: position, epoch: whole(-1), proposal: whole(-1) });
+export const checkpointsShape = record<ManifestCheckpoints>({ writer: position, chaser: position, epoch: whole(-1), proposal: whole(-1) });
 
 const chunk = record<ManifestChunk>({
   ...file(chunkPath), startNumber: whole(0, CHUNK_COUNT_MAX - 1), endNumber: whole(0, CHUNK_COUNT_MAX - 1), isScavenged: flag, md5: hexDigits(32), provenBlob: optional(blob), fromMs: orNull(whole(Number.MIN_SAFE_INTEGER)), toMs: orNull(whole(Number.MIN_SAFE_INTEGER)),
@@ -78,7 +82,7 @@ export const draftFileShape: Shape<ManifestFile> = (value, member) => {
 const index = record<ManifestIndex>({ commitCheckpoint: whole(-1), files: listOf(indexFile, INDEX_FILES_MAX) });
 
 export const manifestShape: Shape<Manifest> = also(record<Manifest>({
-  format: oneOf(1), id: uuid, nodeId: uuid, createdMs: moment, cause: oneOf('manual', 'scheduled', 'shipping'), chunkSizeBytes: whole(1, CHUNK_BYTES_MAX), checkpoints,
+  format: oneOf(1), id: uuid, nodeId: uuid, createdMs: moment, cause: oneOf('manual', 'scheduled', 'shipping'), chunkSizeBytes: whole(1, CHUNK_BYTES_MAX), checkpoints: checkpointsShape,
   chunks: listOf(chunk, CHUNK_COUNT_MAX), tail: orNull(tail), index: orNull(index), scavengeDb: orNull(record<ManifestFile>(file(pathOf((path) => path === DATABASE_PATH, `"${DATABASE_PATH}"`)))),
   proofs: optional(listOf(record<ManifestProof>({ ...file(pathOf(isProofPath, 'the name of a file of the chain of hashes')), head: hexDigits(2 * PROOF_HEAD_BYTES, 0) }), PROOFS_MAX)),
 }), (manifest) => wrongPlace(manifest) ?? wrongTail(manifest) ?? namedTwice(manifest));

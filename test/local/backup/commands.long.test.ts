@@ -293,10 +293,10 @@ describe('a repository', () => {
     expect(found).toMatchObject({ code: 1, out: expect.stringContaining('Only what no backup needs any more holds them') });
     const [prune] = commandsIn(found.out);
     mkdirSync(at('repo', 'active'), { recursive: true });
-    writeFileSync(at('repo', 'active', 'killed'), 'cut off');
-    expect((await run(...search)).out).toMatch(/A backup is being made \(killed, last sign of life at .*\), beside which nothing is removed: run it when it has ended; one that was killed stops counting at /);
-    expect(await run(...prune!)).toMatchObject({ code: 4, out: expect.stringMatching(/A backup is being made \(killed, .*so no objects were removed\. Repeat the command when it has ended; one that was killed stops counting at /) });
-    rmSync(at('repo', 'active', 'killed'));
+    writeFileSync(at('repo', 'active', 'bbbbbbbb-0000-4000-8000-000000000009'), 'cut off');
+    expect((await run(...search)).out).toMatch(/A backup is being made \(bbbbbbbb-0000-4000-8000-000000000009, last sign of life at .*\), beside which nothing is removed: run it when it has ended; one that was killed stops counting at /);
+    expect(await run(...prune!)).toMatchObject({ code: 4, out: expect.stringMatching(/A backup is being made \(bbbbbbbb-0000-4000-8000-000000000009, .*so no objects were removed\. Repeat the command when it has ended; one that was killed stops counting at /) });
+    rmSync(at('repo', 'active', 'bbbbbbbb-0000-4000-8000-000000000009'));
     expect(await run(...prune!)).toMatchObject({ code: 0 });
     expect(await run(...search)).toMatchObject({ code: 0, out: expect.stringContaining('no trace') });
 

@@ -21,7 +21,7 @@ export async function fakeHold(files: Readonly<Record<string, string>>): Promise
   const calls: string[] = [];
   const snapshot: Snapshot = {
     nodeId: 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee', takenMs: 1, chunkSizeBytes: 65_536, checkpoints: { writer: 9, chaser: 9, epoch: -1, proposal: -1 },
-    files: Object.entries(files).map(([path, text]) => ({ path, kind: 'chunk', sizeBytes: text.length })),
+    files: Object.entries(files).map(([path, text]) => ({ path, kind: path.startsWith('index/') ? 'existence-filter' : 'chunk', sizeBytes: text.length })),
   };
   const server = createServer((request, response) => {
     calls.push(`${request.method} ${request.url!.replace(`hold=${HOLD_ID}`, 'hold')}`);

@@ -41,7 +41,7 @@ const reads = () => fake.calls.filter((call) => call.startsWith('GET /admin/back
 
 test('holds, lists, reads parts of files, and lets go', async () => {
   const source = await open();
-  expect(source.snapshot).toMatchObject({ nodeId: 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee', files: [{ path: 'chunk-000000.000000', sizeBytes: 200 }, { kind: 'chunk', sizeBytes: 6 }] });
+  expect(source.snapshot).toMatchObject({ nodeId: 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee', files: [{ path: 'chunk-000000.000000', sizeBytes: 200 }, { kind: 'existence-filter', sizeBytes: 6 }] });
   expect(await read(source, 'chunk-000000.000000', 3, 4)).toBe('defg');
   expect(await read(source, 'index/stream-existence/streamExistenceFilter.dat', 0, 6)).toBe('filter');
   await source.release();
@@ -52,6 +52,25 @@ test('holds, lists, reads parts of files, and lets go', async () => {
     'GET /admin/backup/files/chunk-000000.000000?hold&from=3&length=4', 'GET /admin/backup/files/index/stream-existence/streamExistenceFilter.dat?hold&from=0&length=6',
     `DELETE /admin/backup/hold/${HOLD_ID}`,
   ]);
+});
+
+test('a list that names what no data directory has is refused as a whole, and the hold let go', async () => {
+  const sound = { nodeId: 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee', takenMs: 1, chunkSizeBytes: 65_536, checkpoints: { writer: 9, chaser: 9, epoch: -1, proposal: -1 } };
+  const chunk = { path: 'chunk-000000.000000', kind: 'chunk', sizeBytes: 1 };
+  const lists: (readonly [unknown, string])[] = [
+    ...['session.key', '../x', '/etc/passwd', 'index/x', 'skua.lock', 'chunk-000000.000000.tmp', ''].map((name) => [{ ...sound, files: [chunk, { ...chunk, path: name }] }, 'files[1].path'] as const),
+    [{ ...sound, files: [{ ...chunk, kind: 'proof' }] }, 'files[0].path'], [{ ...sound, files: [{ ...chunk, kind: 'key' }] }, 'files[0].kind'], [{ ...sound, files: [chunk, chunk] }, 'files[1].path'], [{ ...sound, files: [{ ...chunk, sizeBytes: -1 }] }, 'files[0].sizeBytes'],
+    [{ ...sound, nodeId: '../x', files: [] }, 'nodeId'], [{ ...sound }, 'files'], [[], ''], [null, ''],
+  ];
+  for (const [list, member] of lists) {
+    fake.fault = (request, response) => {
+      if (request.method !== 'GET') return false;
+      response.writeHead(200).end(JSON.stringify(list));
+      return true;
+    };
+    await expect(open(), JSON.stringify(list)).rejects.toMatchObject({ code: 'backup_failed', data: { member } });
+    expect(fake.isHeld).toBe(false);
+  }
 });
 
 describe('a read goes on where it broke off', () => {
