@@ -19,7 +19,7 @@ export class SkuaError extends Error {
 
 export type ErrorCode =
   // Storage
-  | 'file_not_found' | 'file_exists' | 'disk_full' | 'io_error' | 'sync_failed' | 'directory_locked'
+  | 'file_not_found' | 'file_exists' | 'disk_full' | 'io_error' | 'sync_failed' | 'directory_locked' | 'not_a_data_directory'
   // Log and recovery
   | 'log_corrupt' | 'log_unsupported' | 'checkpoint_corrupt' | 'chunk_missing' | 'chunk_unexpected' | 'truncation_too_large'
   | 'writer_stopped' | 'store_closed' | 'bad_option'

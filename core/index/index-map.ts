@@ -3,6 +3,7 @@ import { SkuaError } from '../errors.ts';
 import { guidToText } from '../guid.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
+import { isTableName } from '../ports/own-names.ts';
 import type { Storage } from '../ports/storage.ts';
 import { decodeText, encodeText } from '../text.ts';
 
@@ -70,8 +71,8 @@ export function parseIndexMap(bytes: Uint8Array, digests: Digests): IndexMap {
 function parseTables(lines: readonly string[]): string[][] {
   const levels: string[][] = [];
   for (const line of lines) {
-    const parts = /^(\d{1,4}),(\d{1,6}),([0-9A-Za-z-]{1,64})$/.exec(line);
-    if (parts === null) throw mapCorrupt(`has a line that names no table: ${line}`);
+    const parts = /^(\d{1,4}),(\d{1,6}),(.{1,64})$/.exec(line);
+    if (parts === null || !isTableName(parts[3]!)) throw mapCorrupt(`has a line that names no table: ${line}`);
     const level = Number(parts[1]);
     if (level < levels.length - 1) throw mapCorrupt('names its levels out of order');
     while (levels.length <= level) levels.push([]);

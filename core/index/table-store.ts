@@ -6,6 +6,7 @@ import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { JobOptions, Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
+import { isExpectedName, isOwnName, listedNames } from '../ports/own-names.ts';
 import type { Storage } from '../ports/storage.ts';
 import { EMPTY_INDEX_MAP, INDEX_FOLDER, INDEX_MAP_PATH, type IndexMap, loadIndexMap, newGuid, saveIndexMap } from './index-map.ts';
 import type { MemTableColumns } from './mem-table.ts';
@@ -173,13 +174,18 @@ export class TableStore {
     this.#show([], -1, -1);
   }
 
-  /** Removes every file of the folder that the map does not name; folders below it are left alone. */
+  /** Removes files of ours that the map does not name. What has another name, and folders, are left alone. */
   async #removeUnnamed(): Promise<void> {
-    const named = new Set(['indexmap']);
-    for (const table of this.newestFirst) named.add(table.name).add(bloomPathOf(table.name));
-    for (const name of await this.#options.ports.storage.list(INDEX_FOLDER)) {
-      if (!named.has(name)) await this.#options.ports.storage.remove(`${INDEX_FOLDER}/${name}`);
+    const { storage, log } = this.#options.ports;
+    const named = new Set([INDEX_MAP_PATH]);
+    for (const table of this.newestFirst) named.add(table.path).add(bloomPathOf(table.path));
+    const strangers: string[] = [];
+    for (const name of await storage.list(INDEX_FOLDER)) {
+      const path = `${INDEX_FOLDER}/${name}`;
+      if (!isExpectedName(path)) strangers.push(name);
+      else if (isOwnName(path) && !named.has(path)) await storage.remove(path);
     }
+    if (strangers.length > 0) log.info('files in the folder of the index that are not of this store are left as they are', { files: listedNames(strangers) });
   }
 
   #show(levels: Levels, commit: number, prepare: number): void {

@@ -5,6 +5,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
+import { isExpectedName, isLeftoverName, listedNames } from '../ports/own-names.ts';
 import type { Storage } from '../ports/storage.ts';
 import { BlockSums, checkBlocks, settleBlocks } from './block-sums.ts';
 import { closeCheckpoints, openCheckpoints, type Checkpoints } from './checkpoint.ts';
@@ -242,7 +243,10 @@ class Opening {
 
   async #removeLeftovers(inventory: ChunkInventory): Promise<void> {
     const { storage, log } = this.#options;
-    const names = [...inventory.old.map((file) => file.name), ...(await storage.list('')).filter((name) => name.endsWith('.tmp'))];
+    const found = await storage.list('');
+    const names = [...inventory.old.map((file) => file.name), ...found.filter(isLeftoverName)];
+    const strangers = found.filter((name) => !isExpectedName(name));
+    if (strangers.length > 0) log.info('files that are not of this store are left as they are', { files: listedNames(strangers) });
     for (const name of names) {
       try {
         await storage.remove(name);

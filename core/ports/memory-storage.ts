@@ -1,5 +1,6 @@
 import { SkuaError } from '../errors.ts';
-import { checkPath, checkRename, fileClosed, fileExists, fileNotFound, fileReadOnly, folderOf } from './storage.ts';
+import { isDataName, isExpectedName } from './own-names.ts';
+import { checkPath, checkRemoval, checkRename, fileClosed, fileExists, fileNotFound, fileReadOnly, folderOf, notADataDirectory } from './storage.ts';
 import type { Storage, StorageFile, StorageLock } from './storage.ts';
 
 export interface MemoryStorageOptions {
@@ -69,7 +70,7 @@ export class MemoryStorage implements Storage {
   }
 
   async remove(path: string): Promise<void> {
-    checkPath(path);
+    checkRemoval(path);
     this.#unlink(path);
   }
 
@@ -87,6 +88,9 @@ export class MemoryStorage implements Storage {
 
   async lock(): Promise<StorageLock> {
     if (this.#isLocked) throw new SkuaError('directory_locked', 'The data in memory is already in use by another store of this process: close that one first.', { path: '' });
+    const paths = [...this.#files.keys()];
+    const strangers = paths.some(isDataName) ? [] : paths.filter((path) => !isExpectedName(path));
+    if (strangers.length > 0) throw notADataDirectory('The directory in memory', strangers);
     this.#isLocked = true;
     let isHeld = true;
     return {

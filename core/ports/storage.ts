@@ -1,4 +1,5 @@
 import { SkuaError } from '../errors.ts';
+import { checkOwnName, listedNames } from './own-names.ts';
 
 /**
  * The files of one node. Paths are relative to the data directory and use `/`; what lies under `index/` may be kept
@@ -12,6 +13,8 @@ import { SkuaError } from '../errors.ts';
  *
  * Errors are SkuaErrors: `file_not_found`, `file_exists`, `disk_full` (from a write, which then changed nothing that
  * counts), `sync_failed`, `directory_locked`, `io_error` for the rest; `data.path` names the file.
+ *
+ * `rename`, `remove` and `discard` take names of ours alone (own-names.ts); for any other they reject with `io_error` and change nothing.
  */
 export interface Storage {
   /** Names of the files (not folders) directly in a folder, ascending by code unit; empty when there is no such folder. '' is the data directory itself. */
@@ -40,7 +43,10 @@ export interface Storage {
   discard?(path: string): Promise<void>;
   /** Bytes that can still be written. */
   freeBytes(): Promise<number>;
-  /** Takes the exclusive lock of the directory, held until released or the process dies. `directory_locked` when another holds it. */
+  /**
+   * Takes the exclusive lock of the directory, held until released or the process dies. `directory_locked` when another holds it; `not_a_data_directory`, before anything is
+   * changed, when it has neither checkpoints nor chunk files and holds what is neither ours by name nor the system's.
+   */
   lock(): Promise<StorageLock>;
 }
 
@@ -105,10 +111,16 @@ export function folderOf(path: string): string {
   return slash < 0 ? '' : path.slice(0, slash);
 }
 
-/** Throws `io_error` when a rename would leave its folder. */
+/** Throws `io_error` for what is not ours by its name (own-names.ts). */
+export function checkRemoval(path: string): void {
+  checkPath(path);
+  checkOwnName(path);
+}
+
+/** Throws `io_error` when a rename would leave its folder, and for what is not ours by its name. */
 export function checkRename(from: string, to: string): void {
-  checkPath(from);
-  checkPath(to);
+  checkRemoval(from);
+  checkRemoval(to);
   if (folderOf(from) !== folderOf(to)) {
     throw new SkuaError('io_error', `"${from}" can't be renamed to "${to}": a file keeps its folder. This is a defect.`, { path: from, to });
   }
@@ -116,6 +128,11 @@ export function checkRename(from: string, to: string): void {
 
 export function fileNotFound(path: string): SkuaError {
   return new SkuaError('file_not_found', `The file ${path} does not exist in the data directory.`, { path });
+}
+
+/** The directory is none of data yet, and holds what is not Skua's: `found`. `place` names it in a sentence. */
+export function notADataDirectory(place: string, found: readonly string[]): SkuaError {
+  return new SkuaError('not_a_data_directory', `${place} is no data directory yet, and holds what is not Skua's: ${listedNames(found)}. Name an empty directory, or the one that has the data. Nothing was changed.`, { path: place, found });
 }
 
 export function fileExists(path: string): SkuaError {

@@ -1,5 +1,6 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
 import { fromHex, toHex } from '../hex.ts';
+import { parseChunkFileNames } from '../log/chunk-format.ts';
 import type { ChunkTable } from '../log/chunk-table.ts';
 import { createFile, replaceFile } from '../log/durability.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -7,6 +8,7 @@ import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
+import { isLeftoverName } from '../ports/own-names.ts';
 import type { Storage } from '../ports/storage.ts';
 import { decodeText, encodeText } from '../text.ts';
 import { timestampText } from '../time.ts';
@@ -137,7 +139,7 @@ export class ProofKeeper {
   async open(): Promise<void> {
     const { storage } = this.#parts;
     const names = await storage.list(PROOF_FOLDER);
-    for (const name of names) if (name.endsWith('.tmp')) await storage.remove(`${PROOF_FOLDER}/${name}`);
+    for (const path of names.map((name) => `${PROOF_FOLDER}/${name}`)) if (isLeftoverName(path)) await storage.remove(path);
     const receipts = dense(names, 'receipt');
     if (receipts > 0) {
       const last = await this.#receiptHeader(receipts - 1);
@@ -254,8 +256,7 @@ export class ProofKeeper {
   /** By what the next start would find. */
   async #isInForce({ first, target }: ReceiptHeader): Promise<boolean> {
     const { storage } = this.#parts;
-    const prefix = `chunk-${String(first).padStart(6, '0')}.`;
-    const name = (await storage.list('')).filter((file) => file.startsWith(prefix) && !file.endsWith('.tmp')).at(-1);
+    const name = parseChunkFileNames(await storage.list('')).findLast(({ number }) => number === first)?.name;
     if (name === undefined) return false;
     const file = await storage.open(name, 'read');
     try {

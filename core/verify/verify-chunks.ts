@@ -13,6 +13,7 @@ import { Chunk } from '../log/chunk.ts';
 import { checkHeaderPlace, checkOldLength, findLogEnd, readHeader, type ChunkPlace } from '../log/open-chunks.ts';
 import { COMMIT, decodeCommit, decodeEpoch, parsePrepare, PREPARE, PrepareFields, RecordFrame, SYSTEM } from '../log/records.ts';
 import { scanChunk } from '../log/scan.ts';
+import { isLeftoverName } from '../ports/own-names.ts';
 import type { StorageFile } from '../ports/storage.ts';
 import type { VerifyFinding, VerifyNote, VerifyProgress, VerifyRun } from './run.ts';
 
@@ -23,7 +24,7 @@ export async function* verifyChunks(run: VerifyRun, names: readonly string[]): A
   const checkpoints = await verifyCheckpoints(run);
   let writer = checkpoints.writer;
   const files = parseChunkFileNames(names);
-  for (const name of names) if (name.endsWith('.tmp')) run.add('warning', 'leftover_file', name, null, `${name} is a leftover of work that was interrupted; the next start removes it.`);
+  for (const name of names) if (isLeftoverName(name)) run.add('warning', 'leftover_file', name, null, `${name} is a leftover of work that was interrupted; the next start removes it.`);
   if (files.length === 0) {
     if (writer !== null && writer !== 0) run.add('error', 'chunk_missing', 'writer.chk', 0, `writer.chk names position ${writer}, but there are no chunk files.`);
     return null;

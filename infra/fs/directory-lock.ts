@@ -5,7 +5,7 @@ import { SkuaError } from '../../core/errors.ts';
 import type { StorageLock } from '../../core/ports/storage.ts';
 import { loadSqlite } from '../load-sqlite.ts';
 import type { Sqlite } from '../load-sqlite.ts';
-import { storageError } from './errors.ts';
+import { storageError, systemCode } from './errors.ts';
 
 /** The file that carries the lock. Nobody else opens it: closing any descriptor of it would let the lock go. */
 export const LOCK_FILE = 'skua.lock';
@@ -26,13 +26,13 @@ const held = new Set<Database>();
  */
 export function lockDirectory(root: string): StorageLock {
   const file = path.join(root, LOCK_FILE);
-  const database = openDatabase(file);
+  const database = openDatabase(root, file);
   try {
     database.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE');
   } catch (error) {
     database.close();
     if ((error as { errcode?: unknown }).errcode === SQLITE_BUSY) throw locked(root);
-    throw storageError(error, file);
+    throw notLocked(error, root, file);
   }
   held.add(database);
   noteOwner(root);
@@ -86,13 +86,25 @@ function isAlive(pid: number): boolean {
   }
 }
 
-function openDatabase(file: string): Database {
+function openDatabase(root: string, file: string): Database {
   const { DatabaseSync } = loadSqlite();
   try {
     return new DatabaseSync(file);
   } catch (error) {
-    throw storageError(error, file);
+    throw notLocked(error, root, file);
   }
+}
+
+/** SQLite says that it can't, and not why: the system does. */
+function notLocked(error: unknown, root: string, file: string): SkuaError {
+  for (const place of [root, file]) {
+    try {
+      fs.accessSync(place, fs.constants.R_OK | fs.constants.W_OK);
+    } catch (cause) {
+      if (systemCode(cause) !== 'ENOENT') return storageError(cause, place);
+    }
+  }
+  return storageError(error, file);
 }
 
 function locked(root: string): SkuaError {

@@ -19,30 +19,49 @@ export function cutsOf(bytes: number): number[] {
 }
 
 /**
- * Cuts a file piece by piece from its end, and then removes it; at once where it has other names (hard links). What fails is left to
+ * Cuts a file piece by piece from its end, and then removes it; at once where it has other names (hard links), and when `signal` aborts. What fails is left to
  * the next start. The file must have lost its name before: that tells those who still read it, here or in another process, that
- * what they miss is no damage (`FilesystemFile`).
+ * what they miss is no damage (`FilesystemFile`). A program that copies the files by itself finds no name but that of what is gone, and whoever has taken a hard link before has
+ * the whole file; one that had opened it is cut off, as files are not to be copied one by one while a scavenge runs.
  */
-export async function freeBitByBit(file: string): Promise<void> {
+export async function freeBitByBit(file: string, signal?: AbortSignal): Promise<void> {
   try {
     const { nlink, size: bytes } = await stat(file);
     // Under another name it is somebody's copy, which must stay whole.
-    if (nlink === 1) await cut(file, bytes);
+    if (nlink === 1) await cut(file, bytes, signal);
     await unlink(file);
   } catch {
     // It takes up space until then, and does no other harm.
   }
 }
 
-async function cut(file: string, bytes: number): Promise<void> {
+async function cut(file: string, bytes: number, signal: AbortSignal | undefined): Promise<void> {
   await chmod(file, 0o600);
   const handle = await open(file, 'r+');
   try {
     for (const size of cutsOf(bytes)) {
+      if (signal?.aborted === true) return;
       await handle.truncate(size);
-      await setTimeout(DISCARD_PAUSE_MS);
+      await setTimeout(DISCARD_PAUSE_MS, undefined, { signal }).catch(() => {});
     }
   } finally {
     await handle.close();
+  }
+}
+
+/** The files of one directory that are being freed. */
+export class Discards {
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #ending = new AbortController();
+
+  begin(file: string): void {
+    const freed = freeBitByBit(file, this.#ending.signal).finally(() => { this.#underWay.delete(freed); });
+    this.#underWay.add(freed);
+  }
+
+  /** Removes what is left at once: nobody waits for the syncs of this process any more. */
+  async end(): Promise<void> {
+    this.#ending.abort();
+    await Promise.all(this.#underWay);
   }
 }

@@ -1,23 +1,26 @@
 import * as fs from 'node:fs';
-import { chmod, mkdir, open as openHandle, readdir, rename, stat, statfs, unlink } from 'node:fs/promises';
+import { chmod, readdir, rename, stat, statfs, unlink } from 'node:fs/promises';
 import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
-import { checkPath, checkRename, fileNotFound, folderOf } from '../../core/ports/storage.ts';
+import { checkPath, checkRemoval, checkRename, fileNotFound, folderOf } from '../../core/ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage.ts';
 import { LOCK_FILE, lockDirectory } from './directory-lock.ts';
-import { storageError, syncError, systemCode } from './errors.ts';
-import { DISCARD_STEP_BYTES, freeBitByBit, GONE } from './discard.ts';
+import { storageError, systemCode } from './errors.ts';
+import { Discards, DISCARD_STEP_BYTES, GONE } from './discard.ts';
 import { FilesystemFile, isInPlace, type FileCalls } from './filesystem-file.ts';
-import { background } from '../../core/background.ts';
+import { makeFolder, PRIVATE_FOLDER_MODE, syncFolder } from './make-folder.ts';
+import { refuseStrangers } from './strangers.ts';
 
 /** How often a file is opened that gets another file in its place meanwhile. */
 const OPEN_TRIES_MAX = 10;
 
 interface FilesystemStorageOptions {
-  /** The data directory. It is created when something is first written, or locked. */
+  /** The data directory. It is created when something is first written, or locked, for its owner only. */
   root: string;
   /** Folder that takes the place of `index/`. */
   indexRoot?: string;
+  /** Paths that may lie in a directory which is none of data yet: what else the same start was told of. Default: none. */
+  beside?: readonly string[];
   /** Refuse a data directory that does not exist yet, with `file_not_found`: for commands that only look at one. */
   mustExist?: boolean;
   /**
@@ -34,9 +37,12 @@ export class FilesystemStorage implements Storage {
   readonly root: string;
   readonly indexRoot: string;
   readonly #calls: FileCalls;
+  readonly #beside: readonly string[];
+  readonly #discards = new Discards();
 
   constructor(options: FilesystemStorageOptions) {
     this.root = path.resolve(options.root);
+    this.#beside = options.beside ?? [];
     this.#calls = options.isBlocking === true ? 'blocking' : options.isOffline === true ? 'offline' : 'request-loop';
     this.indexRoot = path.resolve(options.indexRoot ?? path.join(this.root, 'index'));
     if (options.mustExist === true && !fs.existsSync(this.root)) {
@@ -56,7 +62,7 @@ export class FilesystemStorage implements Storage {
     } catch (error) {
       const code = systemCode(error);
       if (code === 'ENOENT' || code === 'ENOTDIR') return [];
-      throw storageError(error, folder);
+      throw storageError(error, folder, this.#folder(folder));
     }
   }
 
@@ -75,7 +81,7 @@ export class FilesystemStorage implements Storage {
     } catch (error) {
       const code = systemCode(error);
       if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-      throw storageError(error, name);
+      throw storageError(error, name, this.#file(name));
     }
   }
 
@@ -85,7 +91,7 @@ export class FilesystemStorage implements Storage {
       if (access === 'write') await liftSeal(file);
       return openFile(this.#calls, name, file, access === 'write' ? fs.constants.O_RDWR : fs.constants.O_RDONLY);
     } catch (error) {
-      throw storageError(error, name);
+      throw storageError(error, name, file);
     }
   }
 
@@ -93,7 +99,7 @@ export class FilesystemStorage implements Storage {
     const file = this.#file(name);
     const folder = path.dirname(file);
     try {
-      await makeFolder(folder);
+      await this.#makeFolder(folder);
       const created = openFile(this.#calls, name, file, fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL);
       try {
         await syncFolder(folder);
@@ -103,8 +109,14 @@ export class FilesystemStorage implements Storage {
       }
       return created;
     } catch (error) {
-      throw storageError(error, name);
+      throw storageError(error, name, file);
     }
+  }
+
+  /** The directory, and that of the index where it lies elsewhere, for their owner only: that protects what lies in them. */
+  async #makeFolder(folder: string): Promise<void> {
+    await makeFolder(isWithin(folder, this.root) ? this.root : this.indexRoot, PRIVATE_FOLDER_MODE);
+    await makeFolder(folder);
   }
 
   async rename(from: string, to: string): Promise<void> {
@@ -114,27 +126,28 @@ export class FilesystemStorage implements Storage {
       await rename(this.#file(from), target);
       await syncFolder(path.dirname(target));
     } catch (error) {
-      throw storageError(error, from);
+      throw storageError(error, from, this.#file(from));
     }
   }
 
   async remove(name: string): Promise<void> {
+    checkRemoval(name);
     const file = this.#file(name);
     try {
       await unlink(file);
       await syncFolder(path.dirname(file));
     } catch (error) {
       const code = systemCode(error);
-      if (code !== 'ENOENT' && code !== 'ENOTDIR') throw storageError(error, name);
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') throw storageError(error, name, file);
     }
   }
 
   async discard(name: string): Promise<void> {
-    const file = this.#file(name);
+    checkRemoval(name);
     if ((await this.size(name) ?? 0) <= DISCARD_STEP_BYTES) return this.remove(name);
     const gone = `${name}${GONE}`;
     await this.rename(name, gone);
-    background(freeBitByBit(`${file}${GONE}`));
+    this.#discards.begin(this.#file(gone));
   }
 
   async freeBytes(): Promise<number> {
@@ -149,13 +162,21 @@ export class FilesystemStorage implements Storage {
     }
   }
 
+  /** Before anything is made, `not_a_data_directory` for a folder that is somebody else's (`refuseStrangers`). With the lock goes what is left of discarded files. */
   async lock(): Promise<StorageLock> {
+    await refuseStrangers({ root: this.root, indexRoot: this.indexRoot, beside: this.#beside });
     try {
-      await makeFolder(this.root);
+      await this.#makeFolder(this.root);
     } catch (error) {
       throw storageError(error, this.root);
     }
-    return lockDirectory(this.root);
+    const lock = lockDirectory(this.root);
+    return {
+      release: async () => {
+        await this.#discards.end();
+        await lock.release();
+      },
+    };
   }
 
   #folder(folder: string): string {
@@ -197,25 +218,7 @@ async function liftSeal(file: string): Promise<void> {
   if ((mode & 0o200) === 0) await chmod(file, (mode & 0o777) | 0o200);
 }
 
-/** Creates a folder and those above it, durably. */
-async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true });
-  if (first === undefined) return;
-  for (let made = folder; ; made = path.dirname(made)) {
-    await syncFolder(path.dirname(made));
-    if (made === first || made === path.dirname(made)) return;
-  }
-}
-
-/** Makes the names in a folder durable. Windows can't sync a folder, and does not need to. */
-async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  const handle = await openHandle(folder, 'r');
-  try {
-    await handle.sync();
-  } catch (error) {
-    throw syncError(error, folder);
-  } finally {
-    await handle.close();
-  }
+/** Whether a folder is `root`, or lies below it. */
+function isWithin(folder: string, root: string): boolean {
+  return folder === root || folder.startsWith(root + path.sep);
 }

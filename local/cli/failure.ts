@@ -5,7 +5,7 @@ import type { ExitCode } from './io.ts';
 
 /** Errors that mean: the node or the storage can't be reached. */
 const UNREACHABLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'directory_locked', 'file_not_found', 'hold_not_found', 'repository_not_found',
+  'directory_locked', 'not_a_data_directory', 'file_not_found', 'hold_not_found', 'repository_not_found',
   'storage_unreachable', 'storage_throttled', 'bucket_not_found', 'wrong_region', 'outcome_unknown',
 ]);
 /** Errors that mean: it was refused, and would be again. Everything else means: it failed. */
@@ -41,8 +41,8 @@ export function describeFailure(error: unknown): Failure {
   return { code: 'internal', message: `This is a defect of Skua. ${message}`, exitCode: EXIT.failed };
 }
 
-/** Refusals of the system that concern the directory as a whole: another owner, a read-only disk, a file in its place. */
-const REFUSALS: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
+/** Refusals of the system that concern the directory as a whole: another owner, a read-only disk, a file in its place, a file system without folders. */
+const REFUSALS: ReadonlySet<unknown> = new Set(['ENOENT', 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
 
 function exitCodeOf(error: SkuaError): ExitCode {
   if (isUnreachable(error)) return EXIT.unreachable;

@@ -29,6 +29,7 @@ export const STORE_ERRORS = {
   io_error: 'A file could not be read or written.',
   log_corrupt: 'The log is damaged: restore a backup.',
   log_unsupported: 'The log has a format that this version does not read.',
+  not_a_data_directory: 'The directory is none of a store, and holds what is somebody else\'s. Nothing was changed.',
   prefix_unsuitable: 'The bucket can\'t hold a store: its server does not keep an object from being written over.',
   repository_damaged: 'The repository of backups is damaged.',
   repository_key: 'The key is not that of the repository, or one is missing.',

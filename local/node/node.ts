@@ -53,7 +53,7 @@ import type { Reloader } from './reload.ts';
 import { startSecurity, watchInsecure } from './security.ts';
 import { OWN_PROCESS } from './world.ts';
 import type { NodeWorld } from './world.ts';
-import { allowedHosts, appOptions, storeOptions } from './settings.ts';
+import { allowedHosts, appOptions, placesNamed, storeOptions } from './settings.ts';
 import { ReplyCompression } from '../http/compression.ts';
 import type { Fetch, HttpServer } from '../http/server.ts';
 import { StatsCollector } from '../metrics/stats-collector.ts';
@@ -317,7 +317,7 @@ class Node implements RunningNode {
   }
 
   #nodeOptions(): OpenNodeOptions {
-    return { db: this.#directory, index: this.#values.Index, mustExist: false, log: this.#log, meter: this.#metrics, store: this.#storeOptions(), clock: this.#world.dataClock, onProgress: (progress) => this.#progress(progress) };
+    return { db: this.#directory, index: this.#values.Index, mustExist: false, beside: placesNamed(this.#options.config), log: this.#log, meter: this.#metrics, store: this.#storeOptions(), clock: this.#world.dataClock, onProgress: (progress) => this.#progress(progress) };
   }
 
   #storeOptions(): OpenNodeOptions['store'] {

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import * as path from 'node:path';
 import { domainToASCII } from 'node:url';
 import type { AppOptions } from '../../handlers/http/context.ts';
 import { VERSION } from '../cli/version.ts';
@@ -71,4 +72,12 @@ export function appOptions(values: Values): Partial<AppOptions> {
     allowedHosts: allowedHosts(values),
     compressionMinBytes: values.CompressionMinSize,
   };
+}
+
+const PLACES: ReadonlySet<string | null> = new Set(['FILE', 'DIR', 'PLACE']);
+
+/** Paths that the options name, with that of their file: what lies there is no stranger's. */
+export function placesNamed({ settings, file }: Config): string[] {
+  const named = [...settings.values()].filter(({ option, value }) => PLACES.has(option.kind.placeholder) && typeof value === 'string').map(({ value }) => value as string);
+  return [...named, ...(file === null ? [] : [file])].map((place) => path.resolve(place));
 }

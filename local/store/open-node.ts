@@ -35,6 +35,8 @@ export interface OpenNodeOptions {
   readonly mustExist: boolean;
   /** The files, where the directory is one that can't be written to. */
   readonly over?: Pick<LookedAt, 'storage' | 'states'>;
+  /** Paths that may lie in the directory before it is one of data. Default: none. */
+  readonly beside?: readonly string[];
   readonly log: Log;
   /** What else the store is opened with. */
   readonly store: Pick<OpenStoreOptions, 'log' | 'index' | 'cacheBytes' | 'beginsProofs'> & { readonly scavenge?: ScavengeSettings };
@@ -79,14 +81,14 @@ export async function openNodeBy<S extends OpenStore>(options: OpenNodeOptions, 
   }
 }
 
-function worldOf({ db, index, mustExist, over, clock = systemClock }: OpenNodeOptions): { storage: Storage; jobs: Jobs; digests: Digests; scavengeStates: ScavengeStates | null } {
+function worldOf({ db, index, mustExist, over, beside = [], clock = systemClock }: OpenNodeOptions): { storage: Storage; jobs: Jobs; digests: Digests; scavengeStates: ScavengeStates | null } {
   if (db === null || over !== undefined) {
     const storage = over?.storage ?? new MemoryStorage();
     // Jobs and store find the scavenge database of a storage in memory there.
     const scavengeStates = over?.states ?? null;
     return { storage, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids: systemIds, clock, backup: { keys: nodeKeys, compression: nodeCompression, openObjects }, ...(scavengeStates !== null && { scavengeStates }) }), digests: nodeDigests, scavengeStates };
   }
-  const storage = new FilesystemStorage({ root: db, mustExist, ...(index !== null && { indexRoot: index }) });
+  const storage = new FilesystemStorage({ root: db, mustExist, beside, ...(index !== null && { indexRoot: index }) });
   const { root, indexRoot } = storage;
   const jobs = new WorkerJobs({ root, indexRoot, ...bundledWorker() });
   return { storage, jobs, digests: jobs.digests, scavengeStates: new SqliteScavengeStates({ indexRoot }) };

@@ -1,3 +1,4 @@
+import { isOwnName } from '../../core/ports/own-names.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CopySource } from '../../core/backup/copy/index-part.ts';
 import type { SnapshotFile } from '../../core/backup/source/source.ts';
@@ -20,7 +21,7 @@ async function grow(stream: string, count: number): Promise<void> {
 }
 
 async function put(storage: Storage, path: string, text: string): Promise<void> {
-  await storage.remove(path);
+  if (isOwnName(path)) await storage.remove(path);
   const file = await storage.create(path);
   await file.writeAt(0, encodeText(text));
   await file.close();
@@ -93,9 +94,9 @@ describe('a full copy', () => {
     await expect(copy(source, target, 'full')).rejects.toMatchObject({ code: 'directory_not_empty' });
     expect(await hashesOf(target)).toEqual(before);
     const other = new MemoryStorage();
-    await put(other, 'index/notes', 'mine');
+    await put(other, 'chunk-000000.000000', 'mine');
     await expect(copy(source, other, 'full')).rejects.toMatchObject({ code: 'other_node' });
-    expect(await namesOf(other)).toEqual(['index/notes']);
+    expect(await namesOf(other)).toEqual(['chunk-000000.000000']);
   });
 });
 

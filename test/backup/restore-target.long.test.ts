@@ -44,15 +44,21 @@ async function put(storage: Storage, path: string): Promise<void> {
 
 describe('the directory that is restored to', () => {
   it('must be empty; what is not of Skua stays there even when it is cleared', async () => {
-    for (const path of ['chunk-000000.000000', 'index/indexmap', 'notes.txt', 'index/scavenging/scavenging.db-wal']) {
+    for (const path of ['chunk-000000.000000', 'index/indexmap', 'index/scavenging/scavenging.db-wal']) {
       const target = new MemoryStorage();
       await put(target, path);
       await expect(restoreBackup(restoreOptions(history.repository, target)), path).rejects.toMatchObject({ code: 'directory_not_empty', data: { files: 1, isUnfinished: false } });
       expect(await target.list('')).not.toContain(RESTORE_MARKER);
     }
+    for (const force of [false, true]) {
+      const target = new MemoryStorage();
+      await put(target, 'notes.txt');
+      await expect(restoreBackup(restoreOptions(history.repository, target, { force }))).rejects.toMatchObject({ code: 'not_a_data_directory', data: { found: ['notes.txt'] } });
+      expect(await target.list('')).toEqual(['notes.txt']);
+    }
     const target = new MemoryStorage();
     const strange = ['notes.txt', 'chunks.txt', 'index/stream-existence/notes.txt'];
-    for (const path of [...strange, 'chunk-000777.000000', 'chunk-000000.000001.0.scavenge.tmp', 'writer.chk', 'index/indexmap', 'index/11111111-1111-4111-8111-111111111111', 'index/11111111-1111-4111-8111-111111111111.bloomfilter', 'index/scavenging/scavenging.db']) await put(target, path);
+    for (const path of [...strange, 'chunk-000777.000000', '11111111-1111-4111-8111-111111111111.scavenge.tmp', 'writer.chk', 'index/indexmap', 'index/11111111-1111-4111-8111-111111111111', 'index/11111111-1111-4111-8111-111111111111.bloomfilter', 'index/scavenging/scavenging.db']) await put(target, path);
     await restoreBackup(restoreOptions(history.repository, target, { force: true }));
     expect(await logText(target)).toEqual(whole);
     for (const path of strange) expect(await target.size(path)).toBe(10);

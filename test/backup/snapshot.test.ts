@@ -1,3 +1,4 @@
+import { isOwnName } from '../../core/ports/own-names.ts';
 import { expect, test } from 'vitest';
 import { snapshotOfDirectory, takeSnapshot } from '../../core/backup/source/snapshot.ts';
 import { silentLog } from '../../core/ports/log.ts';
@@ -19,7 +20,7 @@ async function filled(storage: Storage, events: number): Promise<void> {
 }
 
 async function write(storage: Storage, path: string, bytes: Uint8Array): Promise<void> {
-  await storage.remove(path);
+  if (isOwnName(path)) await storage.remove(path);
   const file = await storage.create(path);
   await file.writeAt(0, bytes);
   await file.close();

@@ -53,6 +53,7 @@ export function describeStorage(name: string, make: () => Promise<StorageUnderTe
     namesOfFiles(() => ({ storage, create, open }));
     bytesOfFiles(() => ({ storage, create, open }));
     renameAndRemove(() => ({ storage, create, open }));
+    strangers(() => ({ storage, create, open }));
     sealAndLock(() => ({ storage, create, open }));
   });
 }
@@ -85,29 +86,29 @@ function namesOfFiles(tools: Tools): void {
 
   test('modifiedMs tells contents apart, and is the same while nothing changes, whatever the file is called', async () => {
     const { storage, create, open } = tools();
-    expect([await storage.modifiedMs('a'), await storage.modifiedMs('a/b')]).toEqual([null, null]);
-    const file = await create('a');
+    expect([await storage.modifiedMs('node-id.tmp'), await storage.modifiedMs('a/b')]).toEqual([null, null]);
+    const file = await create('node-id.tmp');
     await file.writeAt(0, text('hello'));
     await file.sync();
     /** A disk may not tell changes apart that come within some milliseconds. */
     const changed = async (change: () => unknown): Promise<void> => {
-      const before = await storage.modifiedMs('a');
+      const before = await storage.modifiedMs('node-id.tmp');
       let now = before;
       for (let tries = 0; now === before && tries < 10_000; tries++) {
         await change();
-        now = await storage.modifiedMs('a');
+        now = await storage.modifiedMs('node-id.tmp');
       }
       expect(now).not.toBe(before);
     };
     await changed(() => file.writeAt(0, text('jello')));
     await changed(() => file.truncate(file.size === 3 ? 4 : 3));
     await file.seal();
-    const last = await storage.modifiedMs('a');
+    const last = await storage.modifiedMs('node-id.tmp');
     expect(typeof last).toBe('number');
-    await storage.rename('a', 'b');
-    await (await open('b', 'read')).read(0, 3);
-    await open('b', 'write');
-    expect([await storage.modifiedMs('a'), await storage.modifiedMs('b')]).toEqual([null, last]);
+    await storage.rename('node-id.tmp', 'node-id');
+    await (await open('node-id', 'read')).read(0, 3);
+    await open('node-id', 'write');
+    expect([await storage.modifiedMs('node-id.tmp'), await storage.modifiedMs('node-id')]).toEqual([null, last]);
   });
 
   test('create gives an empty writable file, with the folders above it', async () => {
@@ -294,50 +295,65 @@ function bytesOfFiles(tools: Tools): void {
 function renameAndRemove(tools: Tools): void {
   test('rename replaces what had the name, and open handles stay valid', async () => {
     const { storage, create, open } = tools();
-    await write(storage, 'f/new', text('old content'));
-    const replaced = await open('f/new', 'read');
-    const file = await create('f/temp');
+    await write(storage, 'proofs/chain', text('old content'));
+    const replaced = await open('proofs/chain', 'read');
+    const file = await create('proofs/chain.tmp');
     await file.writeAt(0, text('fresh'));
-    await storage.rename('f/temp', 'f/new');
-    expect(await storage.list('f')).toEqual(['new']);
-    expect(await content(storage, 'f/new')).toEqual(text('fresh'));
+    await storage.rename('proofs/chain.tmp', 'proofs/chain');
+    expect(await storage.list('proofs')).toEqual(['chain']);
+    expect(await content(storage, 'proofs/chain')).toEqual(text('fresh'));
     expect(new Uint8Array(await replaced.read(0, 100))).toEqual(text('old content'));
     await file.writeAt(5, text('er'));
-    expect(await content(storage, 'f/new')).toEqual(text('fresher'));
+    expect(await content(storage, 'proofs/chain')).toEqual(text('fresher'));
   });
 
   test('rename works within index/', async () => {
     const { storage } = tools();
-    await write(storage, 'index/a', text('x'));
-    await storage.rename('index/a', 'index/b');
-    expect(await storage.list('index')).toEqual(['b']);
+    await write(storage, 'index/indexmap.copy.tmp', text('x'));
+    await storage.rename('index/indexmap.copy.tmp', 'index/indexmap');
+    expect(await storage.list('index')).toEqual(['indexmap']);
   });
 
   test('rename of a file that does not exist, or into another folder, is refused', async () => {
     const { storage } = tools();
-    await expect(storage.rename('a', 'b')).rejects.toMatchObject({ code: 'file_not_found' });
-    await write(storage, 'a', text('x'));
-    await expect(storage.rename('a', 'index/a')).rejects.toMatchObject({ code: 'io_error' });
-    expect(await storage.list('')).toEqual(['a']);
+    await expect(storage.rename('node-id.tmp', 'node-id')).rejects.toMatchObject({ code: 'file_not_found' });
+    await write(storage, 'node-id', text('x'));
+    await expect(storage.rename('node-id', 'index/indexmap')).rejects.toMatchObject({ code: 'io_error' });
+    expect(await storage.list('')).toEqual(['node-id']);
   });
 
   test('remove takes the name at once, and open handles read on', async () => {
     const { storage, open } = tools();
-    await write(storage, 'f/a', text('still here'));
-    const first = await open('f/a', 'read');
-    const second = await open('f/a', 'read');
-    await storage.remove('f/a');
-    expect(await storage.list('f')).toEqual([]);
-    expect(await storage.size('f/a')).toBe(null);
+    await write(storage, 'proofs/chain', text('still here'));
+    const first = await open('proofs/chain', 'read');
+    const second = await open('proofs/chain', 'read');
+    await storage.remove('proofs/chain');
+    expect(await storage.list('proofs')).toEqual([]);
+    expect(await storage.size('proofs/chain')).toBe(null);
     await first.close();
     expect(new Uint8Array(await second.read(0, 100))).toEqual(text('still here'));
-    await write(storage, 'f/a', text('another'));
+    await write(storage, 'proofs/chain', text('another'));
     expect(new Uint8Array(await second.read(0, 100))).toEqual(text('still here'));
   });
 
   test('remove of a file that does not exist is no error', async () => {
-    await tools().storage.remove('none');
-    await tools().storage.remove('none/below');
+    await tools().storage.remove('node-id');
+    await tools().storage.remove('proofs/chain');
+  });
+}
+
+function strangers(tools: Tools): void {
+  test.each(['notes.txt', 'chunk-000000.000000.bak', 'writer.chk~', 'x.tmp', 'index/indexmap.old', 'index/readme', 'elsewhere/writer.chk', 'proofs/chain.old'])('a file that is not ours by its name, %s, is neither removed nor renamed nor replaced', async (path) => {
+    const { storage } = tools();
+    await write(storage, path, text('somebody else\'s'));
+    const folder = path.includes('/') ? `${path.split('/')[0]}/` : '';
+    const own = folder === 'index/' ? 'index/indexmap' : folder === 'proofs/' ? 'proofs/chain' : 'node-id';
+    await write(storage, own, text('ours'));
+    for (const refused of [() => storage.remove(path), () => storage.rename(path, own), () => storage.rename(own, path), () => storage.discard?.(path) ?? storage.remove(path)]) {
+      await expect(refused()).rejects.toMatchObject({ code: 'io_error' });
+    }
+    expect(await content(storage, path)).toEqual(text('somebody else\'s'));
+    expect(await content(storage, own)).toEqual(text('ours'));
   });
 }
 
@@ -358,14 +374,14 @@ function sealAndLock(tools: Tools): void {
 
   test('a sealed file can be renamed, replaced and removed', async () => {
     const { storage, create } = tools();
-    for (const path of ['a', 'b']) {
+    for (const path of ['node-id.tmp', 'node-id']) {
       const file = await create(path);
       await file.writeAt(0, text(path));
       await file.seal();
     }
-    await storage.rename('a', 'b');
-    expect(await content(storage, 'b')).toEqual(text('a'));
-    await storage.remove('b');
+    await storage.rename('node-id.tmp', 'node-id');
+    expect(await content(storage, 'node-id')).toEqual(text('node-id.tmp'));
+    await storage.remove('node-id');
     expect(await storage.list('')).toEqual([]);
   });
 

@@ -18,7 +18,7 @@ describe('index map, disk-format.md section 7.1', () => {
   });
 
   it('reads what it writes, levels without tables included', () => {
-    const map: IndexMap = { commitCheckpoint: 9, prepareCheckpoint: 8, levels: [[], ['a', 'b'], [], ['c']] };
+    const map: IndexMap = { commitCheckpoint: 9, prepareCheckpoint: 8, levels: [[], [NAME, NAME.replace(/^./, 'a')], [], [NAME.replace(/^./, 'b')]] };
     expect(parseIndexMap(formatIndexMap(map, nodeDigests), nodeDigests)).toEqual(map);
     expect(parseIndexMap(formatIndexMap(EMPTY_INDEX_MAP, nodeDigests), nodeDigests)).toEqual(EMPTY_INDEX_MAP);
   });
@@ -32,9 +32,10 @@ describe('index map, disk-format.md section 7.1', () => {
     ['a negative checkpoint', '\n2\n-2/-1\n2147483647\n'],
     ['tables without a checkpoint', `\n2\n-1/-1\n2147483647\n0,0,${NAME}\n`],
     ['a gap in the positions', `\n2\n5/5\n2147483647\n0,1,${NAME}\n`],
-    ['levels out of order', '\n2\n5/5\n2147483647\n1,0,a\n0,0,b\n'],
+    ['levels out of order', `\n2\n5/5\n2147483647\n1,0,${NAME}\n0,0,${NAME}\n`],
     ['a lower merge limit', `\n2\n5/5\n3\n0,0,${NAME}\n`],
     ['a path for a name', '\n2\n5/5\n2147483647\n0,0,../a\n'],
+    ['a name that is no table\'s', `\n2\n5/5\n2147483647\n0,0,${NAME}x\n`],
     ['an unknown version', '\n3\n5/5\n2147483647\n'],
     ['no checkpoints', '\n2\n'],
   ])('refuses %s', (_what, body) => {

@@ -36,7 +36,7 @@ async function writeAgain(storage: MemoryStorage, items: Items): Promise<void> {
   const columns = memTableOf(items).columns();
   // The recorded tables hold no entry twice, so a memtable of their entries has them all.
   expect(columns.count).toBe(items.length);
-  await TABLE_JOBS['index.write-table']!({ path: 'index/again', bloomPath: 'index/again.bloomfilter', cacheDepth: 16, columns } as never, jobContext(storage));
+  await TABLE_JOBS['index.write-table']!({ path: 'index/00000000-0000-4000-8000-000000000006', bloomPath: 'index/00000000-0000-4000-8000-000000000006.bloomfilter', cacheDepth: 16, columns } as never, jobContext(storage));
 }
 
 describe('index directories recorded from the reference', () => {
@@ -57,9 +57,9 @@ describe('index directories recorded from the reference', () => {
         index.ceiling(...key, version, position, out) === HIT && out.version === version && out.position === position;
       expect(items.filter((item) => !isFound(item))).toEqual([]);
       await writeAgain(storage, items);
-      expect(Buffer.compare(await readAll(storage, 'index/again'), await readAll(storage, table.file))).toBe(0);
-      await storage.remove('index/again');
-      await storage.remove('index/again.bloomfilter');
+      expect(Buffer.compare(await readAll(storage, 'index/00000000-0000-4000-8000-000000000006'), await readAll(storage, table.file))).toBe(0);
+      await storage.remove('index/00000000-0000-4000-8000-000000000006');
+      await storage.remove('index/00000000-0000-4000-8000-000000000006.bloomfilter');
     }
     await index.close();
   });
@@ -80,9 +80,9 @@ describe('index directories recorded from the reference', () => {
     const index = await openIndex(storage);
     for (const table of index.tables()) {
       await writeAgain(storage, await itemsOf(index, table.file));
-      expect(Buffer.compare(await readAll(storage, 'index/again.bloomfilter'), await readAll(storage, `${table.file}.bloomfilter`))).toBe(0);
-      await storage.remove('index/again');
-      await storage.remove('index/again.bloomfilter');
+      expect(Buffer.compare(await readAll(storage, 'index/00000000-0000-4000-8000-000000000006.bloomfilter'), await readAll(storage, `${table.file}.bloomfilter`))).toBe(0);
+      await storage.remove('index/00000000-0000-4000-8000-000000000006');
+      await storage.remove('index/00000000-0000-4000-8000-000000000006.bloomfilter');
     }
     await index.close();
   });

@@ -257,7 +257,7 @@ describe('a damaged index, disk-format.md section 7.8', () => {
     const storage = new MemoryStorage();
     const files = await twoTables(storage);
     const before = await storage.list('index');
-    for (const name of ['indexmap.x.indexmap.tmp', '3f2504e0-4f89-11d3-9a0c-0305e82c3301', '3f2504e0-4f89-11d3-9a0c-0305e82c3301.bloomfilter', 'scavenging/scavenging.db']) await writeAll(storage, `index/${name}`, new Uint8Array(3));
+    for (const name of ['indexmap.00000000-0000-4000-8000-000000000001.indexmap.tmp', '3f2504e0-4f89-11d3-9a0c-0305e82c3301', '3f2504e0-4f89-11d3-9a0c-0305e82c3301.bloomfilter', 'scavenging/scavenging.db']) await writeAll(storage, `index/${name}`, new Uint8Array(3));
     const index = await openIndex(storage);
     expect(await storage.list('index')).toEqual(before);
     expect(await storage.list('index/scavenging')).toEqual(['scavenging.db']);

@@ -35,8 +35,8 @@ async function openReader(storage: Storage, path: string, cacheDepth = 16, budge
 describe('index table, disk-format.md section 7.2', () => {
   it('is the documented one byte for byte', async () => {
     const storage = new MemoryStorage();
-    await writeTable(storage, 'index/t', EXAMPLE);
-    const bytes = await readAll(storage, 'index/t');
+    await writeTable(storage, 'index/00000000-0000-4000-8000-000000000001', EXAMPLE);
+    const bytes = await readAll(storage, 'index/00000000-0000-4000-8000-000000000001');
     expect(bytes.length).toBe(416);
     expect([...bytes.subarray(0, 3)]).toEqual([1, 4, 0]);
     expect([...bytes.subarray(128, 200)]).toEqual([
@@ -51,8 +51,8 @@ describe('index table, disk-format.md section 7.2', () => {
     expect([...bytes.subarray(272, 279)]).toEqual([1, 4, 3, 0, 0, 0, 0]);
     expect(Buffer.from(bytes.subarray(400)).toString('hex')).toBe('a06fb5f628fe38ad5ddc24872d825135');
     expect(md5Hex(bytes.subarray(0, 400))).toBe('a06fb5f628fe38ad5ddc24872d825135');
-    expect(await storage.size('index/t.bloomfilter')).toBe(10_752);
-    expect(await verify(storage, 'index/t')).toBeNull();
+    expect(await storage.size('index/00000000-0000-4000-8000-000000000001.bloomfilter')).toBe(10_752);
+    expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toBeNull();
   });
 
   it('has midpoints where the specification puts them', () => {
@@ -63,12 +63,12 @@ describe('index table, disk-format.md section 7.2', () => {
 
   it('holds a single entry, and a tombstone as 2^63-1', async () => {
     const storage = new MemoryStorage();
-    await writeTable(storage, 'index/t', [{ key: keyOf('gone'), version: TOMBSTONE, position: 2 ** 40 }]);
-    const bytes = await readAll(storage, 'index/t');
+    await writeTable(storage, 'index/00000000-0000-4000-8000-000000000001', [{ key: keyOf('gone'), version: TOMBSTONE, position: 2 ** 40 }]);
+    const bytes = await readAll(storage, 'index/00000000-0000-4000-8000-000000000001');
     expect(bytes.length).toBe(128 + 24 + 48 + 128 + 16);
     expect([...bytes.subarray(128, 136)]).toEqual([255, 255, 255, 255, 255, 255, 255, 127]);
-    expect(await verify(storage, 'index/t')).toBeNull();
-    const { reader } = await openReader(storage, 'index/t');
+    expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toBeNull();
+    const { reader } = await openReader(storage, 'index/00000000-0000-4000-8000-000000000001');
     const out = new IndexEntry();
     expect(reader.floor(...keyOf('gone'), TOMBSTONE, 2 ** 50, out)).toBe(HIT);
     expect(out).toEqual({ version: TOMBSTONE, position: 2 ** 40 });
@@ -80,10 +80,10 @@ describe('index table, disk-format.md section 7.2', () => {
     const naive = new NaiveIndex();
     const keys = Array.from({ length: 40 }, () => [random.next(), random.next()] as const);
     for (let i = 0; i < 9_000; i++) naive.add({ key: keys[Math.floor(random.int(0, 1_599) ** 0.5)]!, version: random.int(0, 300), position: random.int(0, 50) });
-    await writeTable(storage, 'index/t', naive.items, depth);
-    expect(await verify(storage, 'index/t')).toBeNull();
+    await writeTable(storage, 'index/00000000-0000-4000-8000-000000000001', naive.items, depth);
+    expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toBeNull();
     for (const [budget, bloom] of [[new BloomBudget(), true], [new BloomBudget(0), true], [new BloomBudget(), false]] as const) {
-      const { reader } = await openReader(storage, 'index/t', depth, budget, bloom);
+      const { reader } = await openReader(storage, 'index/00000000-0000-4000-8000-000000000001', depth, budget, bloom);
       const out = new IndexEntry();
       for (let i = 0; i < 150; i++) {
         const key = i % 10 === 0 ? ([random.next(), random.next()] as const) : random.pick(keys);
@@ -112,7 +112,7 @@ describe('index table, disk-format.md section 7.2', () => {
     const naive = new NaiveIndex();
     const keys = Array.from({ length: 4_000 }, () => [random.next(), random.next()] as const);
     for (let i = 0; i < 60_000; i++) naive.add({ key: random.pick(keys), version: random.int(0, 30), position: random.int(0, 50) });
-    await writeTable(memory, 'index/t', naive.items, depth);
+    await writeTable(memory, 'index/00000000-0000-4000-8000-000000000001', naive.items, depth);
     let isAtHand = true;
     let waited = 0;
     let atOnce = 0;
@@ -134,7 +134,7 @@ describe('index table, disk-format.md section 7.2', () => {
       };
     };
     const storage: Storage = Object.assign(Object.create(memory) as Storage, { open: opened, size: (path: string) => memory.size(path) });
-    const open = () => TableReader.open('index/t', { storage, cache: new BlockCache(0), log: silentLog, budget: new BloomBudget(), cacheDepth: depth, bloomFilters: true, order: 'none' });
+    const open = () => TableReader.open('index/00000000-0000-4000-8000-000000000001', { storage, cache: new BlockCache(0), log: silentLog, budget: new BloomBudget(), cacheDepth: depth, bloomFilters: true, order: 'none' });
     let reader = await open();
     const out = new IndexEntry();
     const answers = async (key: readonly [number, number]): Promise<void> => {
@@ -170,13 +170,13 @@ describe('index table, disk-format.md section 7.2', () => {
 
   it('reads versions 2 and 3, which have no midpoints', async () => {
     const storage = new MemoryStorage();
-    await writeTable(storage, 'index/v4', [...EXAMPLE, { key: keyOf('gone'), version: TOMBSTONE, position: 7 }]);
-    const v4 = await readAll(storage, 'index/v4');
+    await writeTable(storage, 'index/00000000-0000-4000-8000-000000000004', [...EXAMPLE, { key: keyOf('gone'), version: TOMBSTONE, position: 7 }]);
+    const v4 = await readAll(storage, 'index/00000000-0000-4000-8000-000000000004');
     const entries = Array.from({ length: 4 }, (_, i) => v4.subarray(128 + i * 24, 152 + i * 24));
     for (const version of [2, 3]) {
       const body = entries.flatMap((entry) => (version === 3 ? [...entry] : [...entry.subarray(0, 4).map((b, i) => (entry[7] === 127 && i === 3 ? 127 : b)), ...entry.subarray(8)]));
       const content = Uint8Array.from([1, version, ...new Uint8Array(126), ...body]);
-      const path = `index/v${version}`;
+      const path = `index/00000000-0000-4000-8000-00000000000${version}`;
       await writeAll(storage, path, Uint8Array.from([...content, ...Buffer.from(md5Hex(content), 'hex')]));
       expect(await verify(storage, path)).toBeNull();
       const { reader } = await openReader(storage, path);
@@ -186,9 +186,9 @@ describe('index table, disk-format.md section 7.2', () => {
         expect(out).toEqual({ version: number, position });
       }
     }
-    await TABLE_JOBS['index.merge-tables']!({ sources: ['index/v2', 'index/v3', 'index/v4'], path: 'index/m', bloomPath: null, cacheDepth: 16 } as never, jobContext(storage));
-    expect(await verify(storage, 'index/m')).toBeNull();
-    const merged = await readAll(storage, 'index/m');
+    await TABLE_JOBS['index.merge-tables']!({ sources: ['index/00000000-0000-4000-8000-000000000002', 'index/00000000-0000-4000-8000-000000000003', 'index/00000000-0000-4000-8000-000000000004'], path: 'index/00000000-0000-4000-8000-000000000005', bloomPath: null, cacheDepth: 16 } as never, jobContext(storage));
+    expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000005')).toBeNull();
+    const merged = await readAll(storage, 'index/00000000-0000-4000-8000-000000000005');
     // Nothing is dropped in a merge: each of the four entries is there three times.
     expect((merged.length - 128 - 128 - 16) / 48).toBe(12);
     for (let i = 0; i < 12; i++) expect(merged.subarray(128 + i * 24, 152 + i * 24)).toEqual(entries[Math.floor(i / 3)]);
@@ -196,34 +196,34 @@ describe('index table, disk-format.md section 7.2', () => {
 
   it('is found unsound after a change of any byte', async () => {
     const storage = new MemoryStorage();
-    await writeTable(storage, 'index/t', EXAMPLE);
+    await writeTable(storage, 'index/00000000-0000-4000-8000-000000000001', EXAMPLE);
     for (let at = 0; at < 416; at += 3) {
-      await damage(storage, 'index/t', at);
-      expect(await verify(storage, 'index/t')).toMatch(/index\/t/);
-      await damage(storage, 'index/t', at);
+      await damage(storage, 'index/00000000-0000-4000-8000-000000000001', at);
+      expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toMatch(/index\/0{8}/);
+      await damage(storage, 'index/00000000-0000-4000-8000-000000000001', at);
     }
-    const bytes = await readAll(storage, 'index/t');
+    const bytes = await readAll(storage, 'index/00000000-0000-4000-8000-000000000001');
     for (const length of [0, 100, 128, 300, 415]) {
-      await writeAll(storage, 'index/t', bytes.subarray(0, length));
-      expect(await verify(storage, 'index/t')).not.toBeNull();
+      await writeAll(storage, 'index/00000000-0000-4000-8000-000000000001', bytes.subarray(0, length));
+      expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).not.toBeNull();
     }
   });
 
   it('is found unsound when entries are out of order or a midpoint is wrong, although its MD5 holds', async () => {
     const storage = new MemoryStorage();
-    await writeTable(storage, 'index/t', EXAMPLE);
-    const sound = await readAll(storage, 'index/t');
+    await writeTable(storage, 'index/00000000-0000-4000-8000-000000000001', EXAMPLE);
+    const sound = await readAll(storage, 'index/00000000-0000-4000-8000-000000000001');
     const change = async (edit: (bytes: Uint8Array) => void): Promise<void> => {
       const bytes = sound.slice();
       edit(bytes);
       bytes.set(Buffer.from(md5Hex(bytes.subarray(0, 400)), 'hex'), 400);
-      await writeAll(storage, 'index/t', bytes);
+      await writeAll(storage, 'index/00000000-0000-4000-8000-000000000001', bytes);
     };
     await change((bytes) => { bytes[128 + 15] = bytes[200 + 15] = 0; });
-    expect(await verify(storage, 'index/t')).toMatch(/out of order/);
+    expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toMatch(/out of order/);
     await change((bytes) => { bytes[200 + 24] = 5; });
-    expect(await verify(storage, 'index/t')).toMatch(/midpoint/);
+    expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toMatch(/midpoint/);
     await change((bytes) => { bytes[1] = 1; });
-    expect(await verify(storage, 'index/t')).toMatch(/version 1/);
+    expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toMatch(/version 1/);
   });
 });

@@ -1,3 +1,4 @@
+import { isOwnName } from '../../core/ports/own-names.ts';
 import { createHash } from 'node:crypto';
 import { BlockCache } from '../../core/cache/block-cache.ts';
 import { EntryList, IndexEntry } from '../../core/index/entries.ts';
@@ -52,7 +53,7 @@ export async function readAll(storage: Storage, path: string): Promise<Uint8Arra
 }
 
 export async function writeAll(storage: Storage, path: string, bytes: Uint8Array): Promise<void> {
-  await storage.remove(path);
+  if (isOwnName(path)) await storage.remove(path);
   const file = await storage.create(path);
   await file.writeAt(0, bytes);
   await file.sync();

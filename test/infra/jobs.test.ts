@@ -47,9 +47,9 @@ if (RUNS_FIXED) describe.each([['worker', workerJobs], ['inline', inlineJobs]])(
   });
 
   test('a SkuaError keeps its code, message and data', async () => {
-    const error = await jobs.run('refuse', { path: 'index/t' }).catch((caught: unknown) => caught);
+    const error = await jobs.run('refuse', { path: 'index/00000000-0000-4000-8000-000000000001' }).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(SkuaError);
-    expect(error).toMatchObject({ code: 'index_corrupt', message: 'The table is damaged.', data: { path: 'index/t', offset: 17 } });
+    expect(error).toMatchObject({ code: 'index_corrupt', message: 'The table is damaged.', data: { path: 'index/00000000-0000-4000-8000-000000000001', offset: 17 } });
   });
 
   test('another error keeps its name, its message and where it was thrown', async () => {
@@ -118,8 +118,8 @@ if (RUNS_FIXED) describe.each([['worker', workerJobs], ['inline', inlineJobs]])(
 describe('worker threads', () => {
   test('the files are those of the directory', async () => {
     jobs = workerJobs();
-    await jobs.run('copy', { path: 'index/t', bytes: Uint8Array.of(1, 2, 3) });
-    expect([...await readFile(join(folder, 'index/t'))]).toEqual([1, 2, 3]);
+    await jobs.run('copy', { path: 'index/00000000-0000-4000-8000-000000000001', bytes: Uint8Array.of(1, 2, 3) });
+    expect([...await readFile(join(folder, 'index/00000000-0000-4000-8000-000000000001'))]).toEqual([1, 2, 3]);
   });
 
   test('progress is sparse', async () => {

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -17,6 +17,42 @@ function append(url: string, id: string): Promise<Response> {
 }
 
 const ID = '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11';
+
+describe('a folder that is somebody else\'s', () => {
+  const tree = (at: string) => readdirSync(at, { recursive: true, encoding: 'utf8' }).map((name) => `${name} ${statSync(path.join(at, name)).mtimeMs}`).sort();
+
+  test('is refused by everything that would write there, which names what it found and changes nothing', async () => {
+    const data = path.join(folder, 'data');
+    await (await startedNode(['--db', data, ...CHUNK_SIZE])).stop();
+    const at = path.join(folder, 'checkout');
+    mkdirSync(path.join(at, 'index'), { recursive: true });
+    for (const name of ['README.md', 'index/table.ts', 'index/x.tmp']) writeFileSync(path.join(at, name), name);
+    const before = tree(at);
+    for (const words of [
+      ['start', '--disable-tls', '--node-port', '0', '--db', at], ['start', '--disable-tls', '--node-port', '0', '--db', at, '--detach'],
+      ['start', '--disable-tls', '--node-port', '0', '--db', at, '--storage', path.join(folder, 'log'), '--cluster-size', '1'],
+      ['restore', '--from', data, '--db', at], ['restore', '--from', data, '--db', at, '--force'], ['backup', 'copy', '--full', '--db', data, '--to', at],
+    ]) {
+      const { code, err } = await ran(words);
+      expect({ code, err }, words.join(' ')).toEqual({ code: 3, err: expect.stringContaining(`error not_a_data_directory: ${at} is no data directory yet, and holds what is not Skua's: README.md, index/table.ts, index/x.tmp.`) });
+      expect(tree(at), words.join(' ')).toEqual(before);
+    }
+    for (const words of [['scavenge', 'offline', at], ['explain', 'parcels', '--db', at], ['verify', at], ['user', 'list', '--db', at], ['proof', 'verify', '--db', at], ['restore', '--from', at, '--db', path.join(folder, 'back')], ['prove-erased', '--stream', 'a', '--db', at]]) {
+      expect((await ran(words)).code, words.join(' ')).not.toBe(0);
+      expect(tree(at), words.join(' ')).toEqual(before);
+    }
+    // A refused restore leaves no folder and no lock.
+    expect(existsSync(path.join(folder, 'back'))).toBe(false);
+  });
+
+  test('goes on where its data are: strangers stay where they are', async () => {
+    await (await startedNode(['--db', folder, ...CHUNK_SIZE])).stop();
+    const strangers = ['README.md', 'index/table.ts', 'x.tmp', 'writer.chk~', 'chunk-000000.000000.bak'];
+    for (const name of strangers) writeFileSync(path.join(folder, name), name);
+    await (await startedNode(['--db', folder])).stop();
+    for (const name of strangers) expect(readFileSync(path.join(folder, name), 'utf8')).toBe(name);
+  });
+});
 
 describe('a node', () => {
   test('tells where it is, logs structured lines, keeps its data, stops with SIGTERM', async () => {

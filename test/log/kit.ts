@@ -1,3 +1,4 @@
+import { isOwnName } from '../../core/ports/own-names.ts';
 import { BlockCache } from '../../core/cache/block-cache.ts';
 import { i64, putI64 } from '../../core/bytes.ts';
 import { HIT, isMiss, type Outcome } from '../../core/cache/step.ts';
@@ -132,7 +133,7 @@ export async function contentOf(storage: Storage, path: string): Promise<Uint8Ar
 
 /** Replaces a file, durably. */
 export async function putFile(storage: Storage, path: string, bytes: Uint8Array): Promise<void> {
-  await storage.remove(path);
+  if (isOwnName(path)) await storage.remove(path);
   const file = await storage.create(path);
   await file.writeAt(0, bytes);
   await file.sync();

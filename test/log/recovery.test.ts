@@ -420,7 +420,7 @@ describe('chunk files that should not be there, or should', () => {
 
   it('leftover temporary files are removed', async () => {
     const { storage, groups } = await directoryOf([300]);
-    for (const name of ['chunk-000001.000000.c1c1c1c1-0000-4000-8000-000000000000.tmp', 'x.scavenge.tmp', 'writer.chk.tmp', `chunk-000000.000000${GONE}`]) await putFile(storage, name, new Uint8Array(5));
+    for (const name of ['chunk-000001.000000.c1c1c1c1-0000-4000-8000-000000000000.tmp', '00000000-0000-4000-8000-000000000011.scavenge.tmp', 'writer.chk.tmp', `chunk-000000.000000${GONE}`]) await putFile(storage, name, new Uint8Array(5));
     await putFile(storage, 'notes.txt', new Uint8Array(5));
     await expectLog(storage, groups);
     expect((await storage.list('')).filter((name) => !name.startsWith('chunk-') && !name.endsWith('.chk'))).toEqual([BLOCK_SUMS_FILE, 'notes.txt']);
@@ -454,8 +454,8 @@ describe('chunk files that should not be there, or should', () => {
     const log = await openTestLog(storage);
     await appendGroup(log, [300]);
     await log.close();
-    await putFile(storage, 'x.scavenge.tmp', new Uint8Array(5));
-    storage.failWhen((op, path) => op === 'remove' && path === 'x.scavenge.tmp' ? 'io_error' : undefined);
+    await putFile(storage, '00000000-0000-4000-8000-000000000011.scavenge.tmp', new Uint8Array(5));
+    storage.failWhen((op, path) => op === 'remove' && path === '00000000-0000-4000-8000-000000000011.scavenge.tmp' ? 'io_error' : undefined);
     const again = await openTestLog(storage);
     expect(again.end).toBe(300);
     await again.close();

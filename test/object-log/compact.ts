@@ -147,7 +147,7 @@ class Compaction {
     const tables = this.#old.files.filter(({ name }) => !name.endsWith('.bloomfilter'));
     const isMerge = tables.length >= TABLES_MAX;
     const path = `index/${newFileKey(ids).slice('files/'.length)}`;
-    const first = isMerge ? 'index/new' : path;
+    const first = isMerge ? 'index/00000000-0000-4000-8000-000000000007' : path;
     await jobs.run(WRITE_TABLE_JOB, { path: first, bloomPath: isMerge ? null : bloomOf(path), cacheDepth, columns: entriesOf(commits).columns() });
     if (isMerge) {
       const sources = [first];

@@ -184,7 +184,7 @@ describe('a redacted record', () => {
     const log = await openLog({ ...world, cache });
     const keeper = (await openProofs({ ...world, jobs: new InlineJobs({ ...world, jobs: JOBS }), table: log.table }, false))!;
     const source = log.table.chunkAt(0)!;
-    const writer = await ChunkWriter.create(storage, nodeDigests, { path: 'redacted.scavenge.tmp', chunkSize: log.chunkSize, startNumber: 0, endNumber: 0, chunkId: new Uint8Array(16).fill(7) });
+    const writer = await ChunkWriter.create(storage, nodeDigests, { path: '00000000-0000-4000-8000-000000000012.scavenge.tmp', chunkSize: log.chunkSize, startNumber: 0, endNumber: 0, chunkId: new Uint8Array(16).fill(7) });
     const fields = new PrepareFields();
     const redacted: number[] = [];
     await scanChunk(source, 0, async (frame) => {
@@ -200,7 +200,7 @@ describe('a redacted record', () => {
       await writer.addRecord(frame.position, bytes, 0, bytes.length);
     });
     await writer.finish();
-    await switchChunk({ storage, cache, table: log.table, proofs: keeper }, 'redacted.scavenge.tmp', 0, 0);
+    await switchChunk({ storage, cache, table: log.table, proofs: keeper }, '00000000-0000-4000-8000-000000000012.scavenge.tmp', 0, 0);
     const anchor = await keeper.anchor();
     await log.close();
     expect(await verify(storage, [before.anchor])).toMatchObject({ findings: 0, redacted: 3, uncovered: 3 });
@@ -223,14 +223,14 @@ describe('a redacted record', () => {
     const cache = new BlockCache(1_000_000);
     const log = await openLog({ ...world, cache });
     const keeper = (await openProofs({ ...world, jobs: new InlineJobs({ ...world, jobs: JOBS }), table: log.table }, false))!;
-    const writer = await ChunkWriter.create(storage, nodeDigests, { path: 'more.scavenge.tmp', chunkSize: log.chunkSize, startNumber: 0, endNumber: 0, chunkId: new Uint8Array(16).fill(7) });
+    const writer = await ChunkWriter.create(storage, nodeDigests, { path: '00000000-0000-4000-8000-000000000013.scavenge.tmp', chunkSize: log.chunkSize, startNumber: 0, endNumber: 0, chunkId: new Uint8Array(16).fill(7) });
     const added = new Uint8Array(60);
     added[0] = added[56] = 52;
     putI64(added, 6, 8);
     await writer.addRecord(8, added, 0, added.length);
     await writer.finish();
-    await expect(switchChunk({ storage, cache, table: log.table, proofs: keeper }, 'more.scavenge.tmp', 0, 0)).rejects.toMatchObject({ code: 'proof_failed' });
-    expect(await storage.size('more.scavenge.tmp')).toBeNull();
+    await expect(switchChunk({ storage, cache, table: log.table, proofs: keeper }, '00000000-0000-4000-8000-000000000013.scavenge.tmp', 0, 0)).rejects.toMatchObject({ code: 'proof_failed' });
+    expect(await storage.size('00000000-0000-4000-8000-000000000013.scavenge.tmp')).toBeNull();
     expect(log.table.chunkAt(0)!.name).toBe('chunk-000000.000000');
     expect(keeper.figures.receipts).toBe(0);
     await log.close();

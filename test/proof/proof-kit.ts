@@ -1,3 +1,4 @@
+import { isOwnName } from '../../core/ports/own-names.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { i32, i64, putI32 } from '../../core/bytes.ts';
@@ -58,7 +59,7 @@ export async function contentOf(storage: Storage, path: string): Promise<Uint8Ar
 }
 
 export async function putFile(storage: Storage, path: string, bytes: Uint8Array): Promise<void> {
-  await storage.remove(path);
+  if (isOwnName(path)) await storage.remove(path);
   const file = await storage.create(path);
   await file.writeAt(0, bytes);
   await file.close();

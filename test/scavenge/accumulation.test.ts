@@ -143,7 +143,7 @@ describe('accumulation', () => {
   it('reads a merged file one logical chunk at a time', async () => {
     const learner = await Learner.create('a0@old, M0(a){mc=1} | !c0 | M1(a){mc=2}, a1@fresh | T(b) | SP, a2 | a3', { point: 'SP' });
     const names = learner.files.chunks.map((file) => file.name);
-    const target = 'merged.tmp';
+    const target = '00000000-0000-4000-8000-000000000016.merge.scavenge.tmp';
     await learner.jobs.run(MERGE_CHUNKS_JOB, { chunkSize: learner.files.chunkSize, sources: names.slice(0, 5), target, chunkId: new Uint8Array(16) });
     await learner.world.storage.rename(target, 'chunk-000000.000009');
     const merged = await Learner.of(learner.world, { point: 'SP' });

@@ -16,7 +16,7 @@ import type { ContextOptions, EventInput } from './chunk-kit.ts';
 import { readRawLog } from './raw-log.ts';
 
 const CHUNK = 1_048_576;
-const TARGET = 'x.scavenge.tmp';
+const TARGET = '00000000-0000-4000-8000-000000000011.scavenge.tmp';
 
 const args = (source: string, chunkSize = CHUNK) => ({ settings: runSettings(), chunkSize, source, target: TARGET, chunkId: ID });
 

@@ -13,7 +13,7 @@ import { ID, jobContext, recordsOf, runSettings, statesWith, writeChunkFile } fr
 import type { EventInput } from './chunk-kit.ts';
 
 const CHUNK = 8_388_608;
-const TARGET = 'x.merge.scavenge.tmp';
+const TARGET = '00000000-0000-4000-8000-000000000011.merge.scavenge.tmp';
 
 function scavenge(storage: Storage, source: string, target: string, states = statesWith({}), chunkSize = CHUNK) {
   return executeChunk({ settings: runSettings(), chunkSize, source, target, chunkId: ID }, jobContext(storage, { states }));

@@ -39,15 +39,15 @@ function partsOf(storage: Storage, log: TransactionLog, cache: BlockCache): Swit
 
 async function executeAndSwitch(storage: Storage, log: TransactionLog, cache: BlockCache, number: number): Promise<void> {
   const chunk = log.table.chunkAt(number * CHUNK)!;
-  await executeChunk({ settings: runSettings(), chunkSize: CHUNK, source: chunk.name, target: `e${number}.scavenge.tmp`, chunkId: ID }, jobContext(storage, { states: STATES }));
-  await switchChunk(partsOf(storage, log, cache), `e${number}.scavenge.tmp`, chunk.startNumber, chunk.endNumber);
+  await executeChunk({ settings: runSettings(), chunkSize: CHUNK, source: chunk.name, target: `00000000-0000-4000-8000-00000000000${number}.scavenge.tmp`, chunkId: ID }, jobContext(storage, { states: STATES }));
+  await switchChunk(partsOf(storage, log, cache), `00000000-0000-4000-8000-00000000000${number}.scavenge.tmp`, chunk.startNumber, chunk.endNumber);
 }
 
 async function mergeAndSwitch(storage: Storage, log: TransactionLog, cache: BlockCache, first: number, last: number): Promise<void> {
   const sources: string[] = [];
   for (const chunk of log.table.all()) if (chunk.startNumber >= first && chunk.endNumber <= last) sources.push(chunk.name);
-  await mergeChunks({ chunkSize: CHUNK, sources, target: 'm.merge.scavenge.tmp', chunkId: ID }, jobContext(storage));
-  await switchChunk(partsOf(storage, log, cache), 'm.merge.scavenge.tmp', first, last);
+  await mergeChunks({ chunkSize: CHUNK, sources, target: '00000000-0000-4000-8000-000000000014.merge.scavenge.tmp', chunkId: ID }, jobContext(storage));
+  await switchChunk(partsOf(storage, log, cache), '00000000-0000-4000-8000-000000000014.merge.scavenge.tmp', first, last);
 }
 
 const chunkNames = async (storage: Storage) => (await storage.list('')).filter((name) => name.startsWith('chunk-') || name.endsWith('.tmp'));
@@ -86,7 +86,7 @@ describe('switching a chunk', () => {
     const cache = new BlockCache(0);
     const log = await makeLog(storage, cache);
     await mergeAndSwitch(storage, log, cache, 1, 2);
-    const target = 'm.merge.scavenge.tmp';
+    const target = '00000000-0000-4000-8000-000000000014.merge.scavenge.tmp';
     const tries: readonly [number, number, readonly string[]][] = [
       [2, 3, ['chunk-000003.000000']], [0, 1, ['chunk-000000.000000']], [5, 6, ['chunk-000005.000000']], [0, 9, ['chunk-000000.000000']],
     ];
@@ -108,8 +108,8 @@ describe('switching a chunk', () => {
     const log = await makeLog(storage, cache);
     storage.failWhen((op, path) => (op === 'remove' && path.startsWith('chunk-') ? 'io_error' : undefined));
     const leftovers: unknown[] = [];
-    await mergeChunks({ chunkSize: CHUNK, sources: ['chunk-000000.000000', 'chunk-000001.000000'], target: 'm.tmp', chunkId: ID }, jobContext(storage));
-    await switchChunk({ ...partsOf(storage, log, cache), onLeftover: (file, error) => leftovers.push(file, (error as { code: string }).code) }, 'm.tmp', 0, 1);
+    await mergeChunks({ chunkSize: CHUNK, sources: ['chunk-000000.000000', 'chunk-000001.000000'], target: '00000000-0000-4000-8000-000000000014.merge.scavenge.tmp', chunkId: ID }, jobContext(storage));
+    await switchChunk({ ...partsOf(storage, log, cache), onLeftover: (file, error) => leftovers.push(file, (error as { code: string }).code) }, '00000000-0000-4000-8000-000000000014.merge.scavenge.tmp', 0, 1);
     expect(leftovers).toEqual(['chunk-000000.000000', 'io_error', 'chunk-000001.000000', 'io_error']);
     storage.failWhen(undefined);
     expect((await readForward(log.table)).length).toBe(CHUNKS * 14 + 1);
@@ -200,7 +200,7 @@ describe('readers during a switch', () => {
     await (await makeLog(inner)).close();
     const cache = new BlockCache(0);
     const log = await openTestLog(storage, { cache });
-    await executeChunk({ settings: runSettings(), chunkSize: CHUNK, source: 'chunk-000002.000000', target: 'x.tmp', chunkId: ID }, jobContext(inner, { states: STATES }));
+    await executeChunk({ settings: runSettings(), chunkSize: CHUNK, source: 'chunk-000002.000000', target: '00000000-0000-4000-8000-000000000011.scavenge.tmp', chunkId: ID }, jobContext(inner, { states: STATES }));
     const old = log.table.chunkAt(2 * CHUNK)!;
     let open = () => {};
     storage.gate = new Promise((resolve) => { open = resolve; });
@@ -209,7 +209,7 @@ describe('readers during a switch', () => {
     expect(filling).toBeInstanceOf(Promise);
     storage.gate = null;
     let isDone = false;
-    const switching = switchChunk(partsOf(storage, log, cache), 'x.tmp', 2, 2).then(() => { isDone = true; });
+    const switching = switchChunk(partsOf(storage, log, cache), '00000000-0000-4000-8000-000000000011.scavenge.tmp', 2, 2).then(() => { isDone = true; });
     for (let i = 0; i < 20; i++) await turn();
     // The new file is in force, and the old one waits for its last reader.
     expect(log.table.chunkAt(2 * CHUNK)).not.toBe(old);

@@ -11,7 +11,7 @@ import { ID, jobContext, runSettings, statesWith, writeChunkFile } from './chunk
 const CHUNK = 4_194_304;
 const FIRST = 'chunk-000000.000000';
 const SECOND = 'chunk-000001.000000';
-const TARGET = 'x.scavenge.tmp';
+const TARGET = '00000000-0000-4000-8000-000000000011.scavenge.tmp';
 
 async function twoChunks(events = 400): Promise<MemoryStorage> {
   const storage = new MemoryStorage();

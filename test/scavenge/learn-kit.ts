@@ -104,7 +104,7 @@ async function writeIndex(world: World, count: number): Promise<{ tables: string
   const jobs = new InlineJobs({ jobs: JOBS, storage: world.storage, digests: nodeDigests, ids, clock: world.clock });
   const tables: string[] = [];
   for (let i = 0; i < count; i++) {
-    const path = `index/table-${i}`;
+    const path = `index/00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;
     await world.storage.remove(path);
     const args: WriteTableArgs = { path, bloomPath: null, cacheDepth: 16, columns: columnsOf(world, records.filter((_, k) => Math.floor((k * count) / records.length) === i)) };
     await jobs.run(WRITE_TABLE_JOB, args);

@@ -15,7 +15,7 @@ import type { ContextOptions, EventInput } from './chunk-kit.ts';
 
 const CHUNK = 1_048_576;
 const LARGE_CHUNK = 16 * CHUNK;
-const TARGET = 'n.merge.scavenge.tmp';
+const TARGET = '00000000-0000-4000-8000-000000000015.merge.scavenge.tmp';
 const STATES = statesWith({ a: { discardPoint: 1_000_000, maybeDiscardPoint: 1_000_000 } });
 
 interface Member {

@@ -94,7 +94,7 @@ describe('an event', () => {
     const eventId = idBytes(ID_TEXT);
     await writeChunkFile(storage, 'chunk-000000.000000', 0, CHUNK, [{ stream: 'a', eventId }]);
     await writeChunkFile(storage, 'chunk-000000.000001', 0, CHUNK, [{ stream: 'b' }]);
-    await writeChunkFile(storage, 'x.scavenge.tmp', 0, CHUNK, [{ stream: 'a', eventId }]);
+    await writeChunkFile(storage, '00000000-0000-4000-8000-000000000011.scavenge.tmp', 0, CHUNK, [{ stream: 'a', eventId }]);
     await writeChunkFile(storage, 'chunk-000001.000000', 1, CHUNK, [{ stream: 'b' }, { stream: 'a', eventId }]);
     // The ongoing chunk has no footer.
     const file = await storage.open('chunk-000001.000000', 'write');
@@ -103,9 +103,9 @@ describe('an event', () => {
     await setCheckpoint(storage, 'writer.chk', CHUNK + event({ stream: 'b' }).length);
     const { traces } = await prove({ storage, events: [ID_TEXT] });
     expect(traces.map(({ file: where, what }) => [where, what.slice(what.lastIndexOf(', ') - 30)])).toEqual([
+      ['00000000-0000-4000-8000-000000000011.scavenge.tmp', expect.stringContaining('unfinished work, which the next start removes')],
       ['chunk-000000.000000', expect.stringContaining('replaced, which the next start removes')],
       ['chunk-000001.000000', expect.stringMatching(/, behind the end of the log$/)],
-      ['x.scavenge.tmp', expect.stringContaining('unfinished work, which the next start removes')],
     ]);
   });
 

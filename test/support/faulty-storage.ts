@@ -25,7 +25,7 @@
  */
 import { SkuaError } from '../../core/errors.ts';
 import type { ErrorCode } from '../../core/errors.ts';
-import { checkPath, checkRename, fileExists, fileNotFound, folderOf } from '../../core/ports/storage.ts';
+import { checkPath, checkRemoval, checkRename, fileExists, fileNotFound, folderOf } from '../../core/ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage.ts';
 import { Crash } from './crash.ts';
 import { FaultyFile } from './faulty-file.ts';
@@ -185,7 +185,7 @@ export class FaultyStorage implements Storage {
   }
 
   async remove(path: string): Promise<void> {
-    checkPath(path);
+    checkRemoval(path);
     this.mutate('remove', path, 0, 0, () => this.#unlink(path));
   }
 

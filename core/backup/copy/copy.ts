@@ -7,6 +7,7 @@ import { ongoingFileBytes, parseChunkFileNames } from '../../log/chunk-format.ts
 import { COPY_MARKER } from '../../log/markers.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
+import { isOwnName } from '../../ports/own-names.ts';
 import { folderOf } from '../../ports/storage.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { PROOF_FOLDER, PROOF_HEAD_BYTES } from '../../proof/layout.ts';
@@ -85,7 +86,8 @@ export async function copyFiles(options: CopyOptions): Promise<CopyReport> {
 
 /** Whether there is a copy of this node that was not finished. */
 async function checkTarget(storage: Storage, nodeId: string, mode: CopyOptions['mode']): Promise<boolean> {
-  const names = (await Promise.all(FOLDERS.map((folder) => storage.list(folder)))).flat().filter((name) => !name.endsWith(UNFINISHED));
+  const paths = await Promise.all(FOLDERS.map(async (folder) => (await storage.list(folder)).map((name) => (folder === '' ? name : `${folder}/${name}`))));
+  const names = paths.flat().filter((path) => isOwnName(path) && !path.endsWith(UNFINISHED));
   if (names.length === 0) return false;
   const isUnfinished = await readCopyMarker(storage) !== null;
   const holds = await nodeIdOfCopy(storage);
@@ -101,7 +103,7 @@ async function checkTarget(storage: Storage, nodeId: string, mode: CopyOptions['
 async function copyAll({ source }: CopyOptions, target: CopyTarget): Promise<void> {
   const { snapshot } = source;
   const chunks = chunksOf(snapshot);
-  const before = (await target.storage.list(INDEX_FOLDER)).map((name) => `${INDEX_FOLDER}/${name}`);
+  const before = (await target.storage.list(INDEX_FOLDER)).map((name) => `${INDEX_FOLDER}/${name}`).filter(isOwnName);
   for (const kind of INDEX_ORDER) {
     for (const file of snapshot.files) if (file.kind === kind) await target.copy(file, { isSealed: kind === 'index-table' });
   }
@@ -117,7 +119,7 @@ async function copyAll({ source }: CopyOptions, target: CopyTarget): Promise<voi
 async function copyProofs(source: BackupSource, target: CopyTarget): Promise<void> {
   const files = source.snapshot.files.filter(({ kind }) => kind === 'proof');
   const listed = new Set(files.map(({ path }) => path));
-  for (const name of await target.storage.list(PROOF_FOLDER)) if (!listed.has(`${PROOF_FOLDER}/${name}`)) await target.remove(`${PROOF_FOLDER}/${name}`);
+  for (const path of (await target.storage.list(PROOF_FOLDER)).map((name) => `${PROOF_FOLDER}/${name}`)) if (isOwnName(path) && !listed.has(path)) await target.remove(path);
   for (const file of files) {
     if (await hasProof(source, target.storage, file)) target.keep(file);
     else await target.copy(file);

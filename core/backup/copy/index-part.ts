@@ -3,6 +3,7 @@ import { SkuaError, isSkuaError } from '../../errors.ts';
 import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
 import { INDEX_FOLDER, INDEX_MAP_PATH } from '../../index/index-map.ts';
 import type { Clock } from '../../ports/clock.ts';
+import { isOwnName } from '../../ports/own-names.ts';
 import { folderOf } from '../../ports/storage.ts';
 import { DATABASE_FOLDER } from '../../scavenge/erasure/files.ts';
 import type { BackupSource, SnapshotFile, SnapshotKind } from '../source/source.ts';
@@ -114,6 +115,7 @@ async function copyScavengeDatabase(target: CopyTarget, files: readonly Snapshot
   const paths = new Set(wanted.map(({ path }) => path));
   for (const name of await target.storage.list(DATABASE_FOLDER)) {
     const path = `${DATABASE_FOLDER}/${name}`;
+    if (!isOwnName(path)) continue;
     if (paths.has(path)) await target.storage.remove(path);
     else await target.remove(path);
   }

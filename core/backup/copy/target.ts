@@ -4,12 +4,12 @@ import { PAGE_BYTES } from '../../index/existence-filter.ts';
 import { FOOTER_BYTES } from '../../log/chunk-format.ts';
 import { ChunkProof } from '../../log/chunk-proof.ts';
 import type { Digests } from '../../ports/digests.ts';
+import { isLeftoverName } from '../../ports/own-names.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import type { BackupSource, SnapshotFile } from '../source/source.ts';
 
 /** Behind the name of a file that is being copied; a node that starts on the copy removes what has it. */
 export const UNFINISHED = '.copy.tmp';
-const TEMPORARY = '.tmp';
 
 /** One step of a copy, in the order in which it is taken. */
 export interface CopyStep {
@@ -184,7 +184,8 @@ export class CopyTarget {
   async removeTemporaries(folders: readonly string[]): Promise<void> {
     for (const folder of folders) {
       for (const name of await this.storage.list(folder)) {
-        if (name.endsWith(TEMPORARY)) await this.storage.remove(folder === '' ? name : `${folder}/${name}`);
+        const path = folder === '' ? name : `${folder}/${name}`;
+        if (isLeftoverName(path)) await this.storage.remove(path);
       }
     }
   }

@@ -1,44 +1,23 @@
 import { SkuaError } from '../../errors.ts';
 import { readBloomHeader } from '../../index/bloom.ts';
 import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
-import { TABLE_PROOFS_NAME } from '../../index/table-proofs.ts';
-import { BLOCK_SUMS_FILE } from '../../log/block-sums.ts';
-import { PROOFS_FILE } from '../../log/chunk-proofs.ts';
-import { COPY_MARKER, LOG_ID_FILE, putRestoreMarker, RESTORE_MARKER } from '../../log/markers.ts';
+import { putRestoreMarker, RESTORE_MARKER } from '../../log/markers.ts';
+import { isOwnName, listedNames } from '../../ports/own-names.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { isProofName, PROOF_FOLDER } from '../../proof/layout.ts';
+import { PROOF_FOLDER } from '../../proof/layout.ts';
 import { openStore } from '../../store/open-store.ts';
-import { NODE_ID_FILE } from '../source/node-id.ts';
 import { endRestoreWhenAborted } from './files.ts';
 import type { RestoreWorld } from './files.ts';
 
 /** Folders with files of Skua, in the order in which they are cleared. The log goes last. */
 export const DATA_FOLDERS = ['index/scavenging', 'index/stream-existence', 'index', PROOF_FOLDER, ''];
-const TABLE_FILE = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(\.bloomfilter)?(\..+)?$/;
-/** Files beside the log; each may have a `.tmp` that was to replace it. */
-const CHECKPOINT_FILE = /^(writer|chaser|epoch|proposal|truncate)\.chk$/;
-const REPLACED_FILES: ReadonlySet<string> = new Set([NODE_ID_FILE, LOG_ID_FILE, PROOFS_FILE, BLOCK_SUMS_FILE]);
-const MARKERS: ReadonlySet<string> = new Set([RESTORE_MARKER, COPY_MARKER]);
-/** Names that Skua gives: what it keeps, what is being made, and what it is about to remove. */
-const OWN: Readonly<Record<string, (name: string) => boolean>> = {
-  'index/scavenging': (name) => name.startsWith('scavenging.db'),
-  'index/stream-existence': (name) => /^streamExistenceFilter\.(dat|chk)/.test(name),
-  index: (name) => name.startsWith('indexmap') || name.startsWith(TABLE_PROOFS_NAME) || TABLE_FILE.test(name),
-  [PROOF_FOLDER]: (name) => isProofName(name) || name.endsWith('.tmp'),
-  '': (name) => {
-    const file = name.endsWith('.tmp') ? name.slice(0, -'.tmp'.length) : name;
-    return /^chunk-\d{6}[.-]/.test(name) || CHECKPOINT_FILE.test(file) || REPLACED_FILES.has(file) || MARKERS.has(name);
-  },
-};
 const CHUNK = /^chunk-/;
-/** Names that an error message lists. */
-const LISTED_MAX = 5;
 
-/** Files in the folders that Skua uses, whoever made them. */
+/** Files of ours; about those of others the lock decides. */
 async function filesOf(storage: Storage): Promise<string[]> {
   const paths: string[] = [];
   for (const folder of DATA_FOLDERS) for (const name of await storage.list(folder)) paths.push(folder === '' ? name : `${folder}/${name}`);
-  return paths;
+  return paths.filter(isOwnName);
 }
 
 /** Throws `directory_not_empty` (data: files, isUnfinished). */
@@ -46,7 +25,7 @@ export async function requireEmpty(storage: Storage): Promise<void> {
   const files = await filesOf(storage);
   if (files.length === 0) return;
   const isUnfinished = files.includes(RESTORE_MARKER);
-  const what = isUnfinished ? 'holds a restore that has not ended' : `is not empty: it holds ${files.slice(0, LISTED_MAX).join(', ')}${files.length > LISTED_MAX ? ` and ${files.length - LISTED_MAX} more` : ''}`;
+  const what = isUnfinished ? 'holds a restore that has not ended' : `is not empty: it holds ${listedNames(files)}`;
   throw new SkuaError('directory_not_empty', `The directory to restore to ${what}. Name an empty one, or give --force to remove the data in it first.`, { files: files.length, isUnfinished });
 }
 
@@ -63,7 +42,7 @@ export async function requireRoom(storage: Storage, bytes: number): Promise<void
 export async function clearForRestore(storage: Storage, from: string): Promise<void> {
   await putRestoreMarker(storage, from);
   for (const folder of DATA_FOLDERS) {
-    const names = (await storage.list(folder)).filter((name) => OWN[folder]!(name) && (folder !== '' || name !== RESTORE_MARKER));
+    const names = (await storage.list(folder)).filter((name) => isOwnName(folder === '' ? name : `${folder}/${name}`) && (folder !== '' || name !== RESTORE_MARKER));
     // The end of the log goes first, so that what is left is never a log with gaps.
     const ordered = folder === '' ? [...names.filter((name) => !CHUNK.test(name)), ...names.filter((name) => CHUNK.test(name)).reverse()] : names;
     for (const name of ordered) await storage.remove(folder === '' ? name : `${folder}/${name}`);

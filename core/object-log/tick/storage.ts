@@ -1,6 +1,6 @@
 import { SkuaError } from '../../errors.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
-import { checkPath, checkRename, fileExists, fileNotFound, folderOf, type Storage, type StorageFile, type StorageLock } from '../../ports/storage.ts';
+import { checkPath, checkRemoval, checkRename, fileExists, fileNotFound, folderOf, type Storage, type StorageFile, type StorageLock } from '../../ports/storage.ts';
 import { decodeBase64 } from '../../base64.ts';
 import type { ObjectManifest } from '../manifest.ts';
 import { BaseFile, BaseHandle } from './storage-base.ts';
@@ -117,7 +117,7 @@ export class ObjectStorage implements Storage {
   }
 
   async remove(path: string): Promise<void> {
-    checkPath(path);
+    checkRemoval(path);
     this.#base.delete(path);
     if (this.#own.delete(path)) await this.#scratch.remove(path);
   }

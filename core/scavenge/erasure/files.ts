@@ -5,6 +5,7 @@ import type { TableShape } from '../../index/table-format.ts';
 import { shapeOf } from '../../index/table-scan.ts';
 import { decodeHeader, HEADER_BYTES } from '../../log/chunk-format.ts';
 import { hasFooter } from '../../log/open-chunks.ts';
+import { isChunkName, isLeftoverName } from '../../ports/own-names.ts';
 import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
 
 export const DATABASE_FOLDER = `${INDEX_FOLDER}/scavenging`;
@@ -30,12 +31,12 @@ export async function fileFacts(storage: Storage, path: string, file: StorageFil
     table: folderOf(path) === INDEX_FOLDER ? await known(shapeOf(path, file)) : null,
     isDatabase: folderOf(path) === DATABASE_FOLDER,
     leftover: leftoverText(path, superseded),
-    dataEnd: isInRoot && path.startsWith('chunk-') ? await dataEndOf(storage, path, file) : Infinity,
+    dataEnd: isInRoot && isChunkName(path) ? await dataEndOf(storage, path, file) : Infinity,
   };
 }
 
 function leftoverText(path: string, superseded: ReadonlySet<string>): string | null {
-  if (path.endsWith('.tmp')) return 'in a file of unfinished work, which the next start removes';
+  if (isLeftoverName(path)) return 'in a file of unfinished work, which the next start removes';
   return superseded.has(path) ? 'in a file that a newer one has replaced, which the next start removes' : null;
 }
 

@@ -1,0 +1,48 @@
+import { mkdir, open, stat } from 'node:fs/promises';
+import * as path from 'node:path';
+import { SkuaError } from '../../core/errors.ts';
+import { syncError, systemCode } from './errors.ts';
+
+/** For its owner only. */
+export const PRIVATE_FOLDER_MODE = 0o700;
+
+/**
+ * Creates a folder and those above it, durably; one that is there keeps its mode. Not by the recursion of Node.js, which never ends where a file system says that the folder above
+ * is missing although it is there (`/proc`).
+ */
+export async function makeFolder(folder: string, mode?: number): Promise<void> {
+  if (await isMade(folder, mode)) return;
+  const parent = path.dirname(folder);
+  if ((await stat(parent).catch(() => null))?.isDirectory() !== true && parent !== folder) {
+    await makeFolder(parent);
+    if (await isMade(folder, mode)) return;
+  }
+  throw new SkuaError('io_error', `The folder ${folder} can't be made in ${parent}, whose file system takes none. Name another place.`, { path: folder, systemCode: 'ENOENT' });
+}
+
+/** False where the folder above is missing. */
+async function isMade(folder: string, mode: number | undefined): Promise<boolean> {
+  try {
+    await mkdir(folder, { mode: mode ?? 0o777 });
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === 'ENOENT') return false;
+    if (code === 'EEXIST' && (await stat(folder)).isDirectory()) return true;
+    throw error;
+  }
+  await syncFolder(path.dirname(folder));
+  return true;
+}
+
+/** Makes the names in a folder durable. Windows can't sync a folder, and does not need to. */
+export async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } catch (error) {
+    throw syncError(error, folder);
+  } finally {
+    await handle.close();
+  }
+}
