@@ -1,4 +1,5 @@
 import { SkuaError } from '../errors.ts';
+import { isSystemPath } from './system-names.ts';
 
 /**
  * The names of our files in a data directory, those of the reference database and what either leaves behind included (disk-format.md sections 1 and 7). Whatever has
@@ -41,13 +42,6 @@ const STANDING: ReadonlyMap<string, readonly RegExp[]> = new Map([
 /** Folders of a data directory that have our files in them, '' for itself. */
 export const OWN_FOLDERS: readonly string[] = [...REMOVABLE.keys()];
 
-/** What systems, file managers and version control put into any folder. */
-const SYSTEM: readonly RegExp[] = [
-  /^lost\+found$/, /^\.snapshots?$/, /^\.zfs$/, /^\.nfs[0-9a-fA-F]+$/, /^\.fuse_hidden[0-9a-fA-F]+$/, /^\._/, /^\.DS_Store$/, /^\.Spotlight-V100$/, /^\.fseventsd$/, /^\.Trashes$/,
-  /^\.Trash-\d+$/, /^Thumbs\.db$/i, /^desktop\.ini$/i, /^System Volume Information$/i, /^\$RECYCLE\.BIN$/i, /^@eaDir$/, /^#recycle$/, /^#snapshot$/, /^(aquota|quota)\.(user|group)$/,
-  /^\.git(keep|ignore)$/, /^\.keep$/, /^\.empty$/, /^\.placeholder$/, /^\.directory$/, /^\.stfolder$/, /^CACHEDIR\.TAG$/,
-];
-
 /** Whether a path in the data directory has the name of a file of ours that may be removed or replaced. */
 export function isOwnName(path: string): boolean {
   const slash = path.lastIndexOf('/');
@@ -64,7 +58,7 @@ export function isExpectedName(path: string): boolean {
   const slash = path.lastIndexOf('/');
   const folder = slash < 0 ? '' : path.slice(0, slash);
   const name = path.slice(slash + 1);
-  return isOwnName(path) || matches(STANDING, folder, name) || SYSTEM.some((pattern) => pattern.test(name));
+  return isOwnName(path) || matches(STANDING, folder, name) || isSystemPath(path);
 }
 
 /** Whether a file of this name makes a folder a data directory: a checkpoint or a chunk. */

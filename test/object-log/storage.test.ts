@@ -24,7 +24,7 @@ async function world() {
   await objects.put('files/b', Uint8Array.of(1, 2, 3));
   const base = new Map([
     ['chunk-000000.000000', BaseFile.ofObject(objects, 'files/a', bytes.length)],
-    ['index/b', BaseFile.ofObject(objects, 'files/b', 3)],
+    ['index/.forceverify', BaseFile.ofObject(objects, 'files/b', 3)],
     ['index/indexmap', BaseFile.ofBytes(objects, Uint8Array.of(9, 8))],
   ]);
   return { objects, bytes, storage: new ObjectStorage(base, new MemoryStorage()) };
@@ -41,11 +41,11 @@ describe('files of a manifest', () => {
   test('are listed, sized and read; listing and inline files cost no request', async () => {
     const { objects, storage } = await world();
     expect(await storage.list('')).toEqual(['chunk-000000.000000']);
-    expect(await storage.list('index')).toEqual(['b', 'indexmap']);
-    expect(await storage.size('index/b')).toBe(3);
+    expect(await storage.list('index')).toEqual(['.forceverify', 'indexmap']);
+    expect(await storage.size('index/.forceverify')).toBe(3);
     expect(await content(storage, 'index/indexmap')).toEqual([9, 8]);
     expect(objects.gets).toEqual([]);
-    expect(await content(storage, 'index/b')).toEqual([1, 2, 3]);
+    expect(await content(storage, 'index/.forceverify')).toEqual([1, 2, 3]);
     expect(objects.gets).toEqual([{ key: 'files/b', from: 0, length: 3 }]);
     expect(storage.changes()).toEqual({ added: [], removed: [] });
   });
@@ -112,17 +112,17 @@ describe('changes', () => {
   test('removing, replacing, renaming and writing are told, and touch no object', async () => {
     const { objects, storage } = await world();
     const before = [...(await objects.list('')).objects];
-    const held = await storage.open('index/b', 'read');
-    await storage.remove('index/b');
-    expect(await storage.size('index/b')).toBe(null);
+    const held = await storage.open('index/.forceverify', 'read');
+    await storage.remove('index/.forceverify');
+    expect(await storage.size('index/.forceverify')).toBe(null);
     expect([...await held.read(0, 3)]).toEqual([1, 2, 3]);
-    const temporary = await storage.create('index/indexmap.tmp');
+    const temporary = await storage.create('index/indexmap.copy.tmp');
     await temporary.writeAt(0, Uint8Array.of(4));
     await temporary.close();
-    await storage.rename('index/indexmap.tmp', 'index/indexmap');
+    await storage.rename('index/indexmap.copy.tmp', 'index/indexmap');
     expect(await content(storage, 'index/indexmap')).toEqual([4]);
     await storage.rename('chunk-000000.000000', 'chunk-000000.000001');
-    expect(storage.changes()).toEqual({ added: ['chunk-000000.000001', 'index/indexmap'], removed: ['chunk-000000.000000', 'index/b', 'index/indexmap'] });
+    expect(storage.changes()).toEqual({ added: ['chunk-000000.000001', 'index/indexmap'], removed: ['chunk-000000.000000', 'index/.forceverify', 'index/indexmap'] });
     expect(storage.base('chunk-000000.000001')?.key).toBe('files/a');
     expect(storage.base('index/indexmap')).toBe(undefined);
     expect(await storage.ownBytes()).toBe(1);
@@ -131,18 +131,18 @@ describe('changes', () => {
 
   test('a file that is opened for writing is copied, whole', async () => {
     const { storage } = await world();
-    const file = await storage.open('index/b', 'write');
+    const file = await storage.open('index/.forceverify', 'write');
     await file.writeAt(1, Uint8Array.of(7));
     await file.close();
-    expect(await content(storage, 'index/b')).toEqual([1, 7, 3]);
-    expect(storage.changes()).toEqual({ added: ['index/b'], removed: ['index/b'] });
+    expect(await content(storage, 'index/.forceverify')).toEqual([1, 7, 3]);
+    expect(storage.changes()).toEqual({ added: ['index/.forceverify'], removed: ['index/.forceverify'] });
   });
 
   test('a name of the manifest is taken, and free again when the file is gone', async () => {
     const { storage } = await world();
-    await expect(storage.create('index/b')).rejects.toMatchObject({ code: 'file_exists' });
-    await storage.remove('index/b');
-    await (await storage.create('index/b')).close();
-    expect(await storage.list('index')).toEqual(['b', 'indexmap']);
+    await expect(storage.create('index/.forceverify')).rejects.toMatchObject({ code: 'file_exists' });
+    await storage.remove('index/.forceverify');
+    await (await storage.create('index/.forceverify')).close();
+    expect(await storage.list('index')).toEqual(['.forceverify', 'indexmap']);
   });
 });
