@@ -1,16 +1,17 @@
 // Bundles for an installed package, where Node.js does not run TypeScript: the command line, in parts that are loaded when a command
 // needs them, what other programs import, with its declarations, and the entry points of worker threads; the page for browsers; and the functions. Packages are inside, so that nothing has to be installed
 // beside them. `--functions` builds only the functions, beside what is there.
-import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { build } from 'esbuild';
-import { buildFunctions, REQUIRE, sizeLines, sizeProblems } from './infra/aws/build.mjs';
+import { buildFunctions, isFunctionFile, REQUIRE, sizeLines, sizeProblems } from './infra/aws/build.mjs';
+import { emptyBuilt } from './infra/packaging/built.mjs';
 import { noticesOf } from './infra/packaging/notices.mjs';
 import { PEER_NAMES, PEERS, REQUIRED, sourceOf, SURFACES } from './infra/packaging/surfaces.mjs';
 import { writeTypes } from './infra/packaging/types.mjs';
-import { writePage } from './local/ui/write.mjs';
+import { isPageFile, writePage } from './local/ui/write.mjs';
 
 const pathOf = createRequire(import.meta.url).resolve;
 const sources = ['node_modules/@octokit/webhooks-examples/package.json', 'node_modules/quickjs-wasi/package.json'];
@@ -33,8 +34,17 @@ async function trimMap(file) {
   await writeFile(file, JSON.stringify(map));
 }
 
+/** Whether a path in `dist` is one that a build gives. */
+function isBuilt(file) {
+  if (file.startsWith('functions/')) return isFunctionFile(file.slice('functions/'.length));
+  if (file.startsWith('ui/')) return isPageFile(file.slice('ui/'.length));
+  if (/^types(-\w{6})?\//.test(file)) return file.endsWith('.d.ts');
+  const entries = ['main', 'worker', 'sandbox-worker', ...SURFACES].flatMap((name) => [`${name}.js`, `${name}.js.map`]);
+  return [...entries, ...REQUIRED.map((name) => `${name}.cjs`), 'package.json', 'quickjs.wasm', 'demo-webhooks.json.gz', 'THIRD-PARTY.txt'].includes(file) || /^[\w.@-]+-[0-9A-Z]{8}\.js(\.map)?$/.test(file);
+}
+
 if (isAll) {
-  await rm('dist', { recursive: true, force: true });
+  await emptyBuilt('dist', isBuilt);
   const { metafile } = await build({
     entryPoints: { main: 'local/installed.mjs', worker: 'infra/jobs/worker.ts', 'sandbox-worker': 'infra/quickjs/worker.ts', ...Object.fromEntries(SURFACES.map((surface) => [surface, sourceOf(surface)])) },
     external: PEERS,

@@ -71,3 +71,25 @@ test('a command loads what it needs: neither the program as such nor one that on
     for (const large of ['core/store/open-store.ts', 'local/store/open-node.ts', 'local/log/logger.ts', 'handlers/app.ts']) expect([...files], name).not.toContain(large);
   }
 });
+
+/** What removes files of this machine, and by which names. */
+const REMOVERS: Readonly<Record<string, string>> = {
+  'infra/fs/removal.ts': 'by names that it is given, and folders that the process made',
+  'infra/fs/filesystem-storage.ts': 'by the table core/ports/own-names.ts',
+  'infra/fs/discard.ts': 'what the storage has renamed',
+  'infra/objects/directory-objects.ts': 'keys that it is given',
+  'infra/objects/durable-files.ts': 'names that it gave',
+  'local/executable/unpack.ts': 'names of the list and of versions; it has no other files beside it yet',
+  'infra/packaging/built.mjs': 'paths that builds give',
+  'infra/packaging/executable.mjs': 'what it made itself',
+  'infra/packaging/types.mjs': 'what it made itself',
+};
+const REMOVES = /\b(?:rm|rmSync|rmdir|rmdirSync|unlink|unlinkSync)\b/;
+
+test('files are removed in few places, each of which goes by names that are ours', () => {
+  const sources = globSync(['core', 'handlers', 'infra', 'local'].flatMap((folder) => [`${folder}/**/*.ts`, `${folder}/**/*.mjs`]).concat('esbuild.config.mjs'), { cwd: ROOT, exclude: ['**/node_modules/**', '**/cdk/**'] });
+  const found = sources.filter((file) => [...readFileSync(resolve(ROOT, file), 'utf8').matchAll(/^import ([^;]*) from 'node:fs(?:\/promises)?';$/gm)].some(([, names]) => REMOVES.test(names!)));
+  expect(found.sort()).toEqual(Object.keys(REMOVERS).sort());
+  const byNamespace = sources.filter((file) => /\b(?:fs|promises|fsp)\.(?:rm|rmdir|unlink)(?:Sync)?\(/.test(readFileSync(resolve(ROOT, file), 'utf8')));
+  expect(byNamespace).toEqual([]);
+});

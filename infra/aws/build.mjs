@@ -1,11 +1,12 @@
 // The bundles of the functions, one folder each: `index.mjs` with what every call needs, parts beside it that are
 // loaded when they are first used, and for functions that run scripts the sandbox's thread and its WebAssembly.
 // Nothing is left outside: a function has no node_modules.
-import { copyFile, rm } from 'node:fs/promises';
+import { copyFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { emptyBuilt } from '../packaging/built.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -20,12 +21,19 @@ export const FUNCTIONS = [
 /** Packages without ES modules ask for `require`. */
 export const REQUIRE = 'import{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);';
 
+const FUNCTION_FILE = /^(bootstrap\.mjs|[a-z]+\/(index\.mjs|sandbox-worker\.mjs|parts\/[\w.@-]+\.mjs)(\.map)?|[a-z]+\/quickjs\.wasm)$/;
+
+/** Whether a path in the folder of the functions is one that a build gives. */
+export function isFunctionFile(file) {
+  return FUNCTION_FILE.test(file);
+}
+
 /**
  * Builds all functions into `outdir`. Resolves with each one's size: `bytes` of all its code and their limit, `indexBytes` of what is
  * loaded at the start, `inputs`, the bytes of each package or folder in it, and `sources`, the files.
  */
 export async function buildFunctions(outdir = path.join(ROOT, 'dist', 'functions')) {
-  await rm(outdir, { recursive: true, force: true });
+  await emptyBuilt(outdir, isFunctionFile);
   const sizes = await Promise.all(FUNCTIONS.map((each) => buildFunction(each, path.join(outdir, each.name))));
   // For `skua functions serve`, which runs them on a machine of one's own.
   await copyFile(path.join(ROOT, 'local/functions/bootstrap.mjs'), path.join(outdir, 'bootstrap.mjs'));

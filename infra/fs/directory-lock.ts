@@ -6,6 +6,7 @@ import type { StorageLock } from '../../core/ports/storage.ts';
 import { loadSqlite } from '../load-sqlite.ts';
 import type { Sqlite } from '../load-sqlite.ts';
 import { storageError, systemCode } from './errors.ts';
+import { removeFileNow } from './removal.ts';
 
 /** The file that carries the lock. Nobody else opens it: closing any descriptor of it would let the lock go. */
 export const LOCK_FILE = 'skua.lock';
@@ -41,7 +42,7 @@ export function lockDirectory(root: string): StorageLock {
       if (!held.delete(database)) return;
       // Before the lock goes: afterwards the file may be another's.
       try {
-        fs.rmSync(path.join(root, LOCK_OWNER_FILE), { force: true });
+        removeFileNow(path.join(root, LOCK_OWNER_FILE), (name) => name === LOCK_OWNER_FILE);
       } finally {
         database.close();
       }

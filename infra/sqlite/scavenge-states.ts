@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
@@ -6,6 +6,8 @@ import { isSkuaError } from '../../core/errors.ts';
 import { streamHasher } from '../../core/stream-hash.ts';
 import type { StreamHasher } from '../../core/stream-hash.ts';
 import type { ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
+import { isOwnName } from '../../core/ports/own-names.ts';
+import { removeFileNow } from '../fs/removal.ts';
 import { loadSqlite } from '../load-sqlite.ts';
 import { guarded, invalidState } from './errors.ts';
 import { SCHEMA, SCHEMA_VERSION } from './scavenge-tables.ts';
@@ -15,6 +17,8 @@ import { SqliteScavengeState } from './scavenge-state.ts';
 const BUSY_MS_MAX = 10_000;
 /** Findings of a check of the database. */
 const CHECK_FINDINGS_MAX = 5;
+
+const isOwnFile = (name: string): boolean => isOwnName(`index/scavenging/${name}`);
 
 interface SqliteScavengeStatesOptions {
   /** Folder of the index. */
@@ -46,7 +50,7 @@ export class SqliteScavengeStates implements ScavengeStates {
       mkdirSync(this.#folder, { recursive: true });
       const state = this.#open(ofThisProcess(file), options);
       // One that a killed process of the reference has left, which nobody reads now that the database is ours.
-      rmSync(`${file}-shm`, { force: true });
+      removeFileNow(`${file}-shm`, isOwnFile);
       return state;
     });
   }
@@ -81,7 +85,7 @@ export class SqliteScavengeStates implements ScavengeStates {
           return rows.map((row) => String(Object.values(row)[0])).filter((text) => text !== 'ok');
         } finally {
           db.close();
-          if (!hadIndex) rmSync(`${file}-shm`, { force: true });
+          if (!hadIndex) removeFileNow(`${file}-shm`, isOwnFile);
         }
       });
     } catch (error) {
@@ -92,7 +96,7 @@ export class SqliteScavengeStates implements ScavengeStates {
 
   remove(): void {
     // In an order in which no crash leaves a log of changes without what they change.
-    for (const name of ['scavenging.db-wal', 'scavenging.db-shm', 'scavenging.db']) guarded(() => rmSync(join(this.#folder, name), { force: true }));
+    for (const name of ['scavenging.db-wal', 'scavenging.db-shm', 'scavenging.db']) guarded(() => removeFileNow(join(this.#folder, name), isOwnFile));
   }
 
   #open(place: string | URL, options: ScavengeStateOptions): ScavengeState {

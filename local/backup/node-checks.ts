@@ -1,4 +1,4 @@
-import { mkdtemp, rm, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import type { BackupCommands, CheckReport, CheckSubject } from '../../core/backup/checks/checks.ts';
@@ -10,6 +10,7 @@ import { SkuaError } from '../../core/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import type { TaskWork } from '../../core/tasks/tasks.ts';
+import { TemporaryFolder } from '../../infra/fs/removal.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { shellWord } from '../cli/io.ts';
 import { bundledWorker } from '../cli/version.ts';
@@ -47,7 +48,8 @@ function drill(world: ChecksWorld, backupId: string | null): TaskWork<CheckRepor
   return async (signal, onProgress) => {
     const { settings: { place, key, compression }, clock } = world;
     await requireRoom(await sizeOf(world, backupId));
-    const root = await mkdtemp(path.join(tmpdir(), 'skua-drill-'));
+    const folder = await TemporaryFolder.make('skua-drill-');
+    const root = folder.path;
     const jobs = new WorkerJobs({ root, indexRoot: path.join(root, 'index'), ...bundledWorker() });
     try {
       const args: DrillArgs = { place: place!, key, compression, backupId, nowMs: clock.nowMs() };
@@ -55,7 +57,7 @@ function drill(world: ChecksWorld, backupId: string | null): TaskWork<CheckRepor
       return { kind: 'drill', drill: report };
     } finally {
       await jobs.close();
-      await rm(root, { recursive: true, force: true });
+      await folder.remove();
     }
   };
 }

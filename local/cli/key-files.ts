@@ -1,5 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { link, open, readFile, rename, rm } from 'node:fs/promises';
+import { link, open, readFile, rename, stat } from 'node:fs/promises';
+import * as path from 'node:path';
+import { removeFile } from '../../infra/fs/removal.ts';
 import { CommandError } from './failure.ts';
 import { EXIT } from './io.ts';
 
@@ -20,7 +22,6 @@ interface FileToWrite {
  */
 export async function writeKeyFiles(files: readonly FileToWrite[], force: boolean): Promise<void> {
   const written: { readonly temporary: string; readonly file: string }[] = [];
-  const taken: string[] = [];
   try {
     for (const { file, text, mode } of files) {
       const temporary = `${file}.${randomUUID()}.tmp`;
@@ -30,14 +31,21 @@ export async function writeKeyFiles(files: readonly FileToWrite[], force: boolea
     for (const { temporary, file } of written) {
       // A link, unlike a rename, never takes the place of a file.
       await (force ? rename(temporary, file) : link(temporary, file)).catch((error: unknown) => { throw unwritable(file, error); });
-      taken.push(file);
     }
   } catch (error) {
-    if (!force) for (const file of taken) await rm(file, { force: true });
+    if (!force) for (const { temporary, file } of written) if (await areOne(temporary, file)) await removeFile(file, (name) => name === path.basename(file));
     throw error;
   } finally {
-    for (const { temporary } of written) await rm(temporary, { force: true });
+    for (const { temporary } of written) await removeFile(temporary, (name) => TEMPORARY.test(name));
   }
+}
+
+const TEMPORARY = /\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.tmp$/;
+
+/** Whether the file is the one that was linked here, and none that stood there or was put there since. */
+async function areOne(temporary: string, file: string): Promise<boolean> {
+  const [one, other] = await Promise.all([temporary, file].map((name) => stat(name, { bigint: true }).catch(() => null)));
+  return one != null && one.ino === other?.ino && one.dev === other.dev;
 }
 
 async function writeDurably(file: string, text: string, mode: number): Promise<void> {

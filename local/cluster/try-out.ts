@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import * as path from 'node:path';
 import { isSea } from 'node:sea';
 import { fileURLToPath } from 'node:url';
+import { makeFolder, PRIVATE_FOLDER_MODE } from '../../infra/fs/make-folder.ts';
 import { bundled } from '../cli/version.ts';
 
 /** Members of a cluster for trying out, as processes of this machine. */
@@ -137,7 +137,8 @@ export class TryOutMember {
   }
 }
 
-/** Makes the directories of a try-out. */
+/** Makes the directories of a try-out: what is made anew is for its owner only. */
 export async function makePlaces(root: string): Promise<void> {
-  await mkdir(path.join(root, 'log'), { recursive: true });
+  await makeFolder(root, PRIVATE_FOLDER_MODE);
+  await makeFolder(path.join(root, 'log'));
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import type { CreatedBackup } from '../../core/backup/create/create.ts';
@@ -10,6 +10,7 @@ import type { RepositoryFinding, VerifyRepositoryReport } from '../../core/backu
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { TemporaryFolder } from '../../infra/fs/removal.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { createKeyFile } from '../cli/key-files.ts';
 import { backupIdOf, lanesOf, placeOf, repositoryCommand, runInterruptibly, runningText, whenEndedText, withRepository, withRestoreWorld } from '../backup/world.ts';
@@ -158,8 +159,8 @@ export async function runBackupDrill({ options }: Input<typeof backupDrillOption
   const report = await runInterruptibly('The drill was ended, and has proved nothing. What it restored is removed.', io, ({ signal, progress }) => (
     withRepository(place, options, {}, io, async (repository, spec) => {
       const choice = options.backup === null ? { kind: 'latest' as const } : { kind: 'backup' as const, id: await backupIdOf(repository, options.backup) };
-      const root = await mkdtemp(path.join(parent, 'skua-drill-'));
-      const storage = new FilesystemStorage({ root, isOffline: true });
+      const folder = await TemporaryFolder.make('skua-drill-', parent);
+      const storage = new FilesystemStorage({ root: folder.path, isOffline: true });
       try {
         return await withRestoreWorld(storage, io, ({ target: _, ...world }) => drillBackup({
           ...world, repository, ...lanesOf(world.start.jobs, spec), choice, signal, parallel: options.parallel,
@@ -167,7 +168,7 @@ export async function runBackupDrill({ options }: Input<typeof backupDrillOption
           onProgress: ({ phase, bytesDone, bytesTotal }) => progress.update({ label: PHASES[phase], phases: SHARES, bytesDone, bytesTotal }),
         }));
       } finally {
-        await rm(root, { recursive: true, force: true });
+        await folder.remove();
       }
     })));
   if (options.json) line(io.stdout, JSON.stringify(report));

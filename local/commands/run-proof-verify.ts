@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { isSkuaError } from '../../core/errors.ts';
@@ -14,6 +12,7 @@ import { parseTimestamp, timestampText } from '../../core/time.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { TemporaryFolder } from '../../infra/fs/removal.ts';
 import { backupIdOf, lanesOf, placeOf, runInterruptibly, withRepository, withRestoreWorld } from '../backup/world.ts';
 import type { Input } from '../cli/command.ts';
 import { requireDirectory } from '../cli/directory.ts';
@@ -55,8 +54,8 @@ async function anchorsOf(file: string, untilMs: number | null): Promise<readonly
 
 /** Restores to a folder among the temporary files, which goes again whatever happens. */
 async function verifyBackup(anchors: readonly Anchor[], options: Options, io: Io): Promise<ExitCode> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'skua-proof-'));
-  const target = new FilesystemStorage({ root: folder, isOffline: true });
+  const folder = await TemporaryFolder.make('skua-proof-');
+  const target = new FilesystemStorage({ root: folder.path, isOffline: true });
   try {
     const restored = await runInterruptibly('The proof was ended before it was complete.', io, ({ signal, progress }) => withRestoreWorld(target, io, (world) => (
       withRepository(placeOf(options.repository, 'repository', options), options, {}, io, async (repository, spec) => restoreBackup({
@@ -66,7 +65,7 @@ async function verifyBackup(anchors: readonly Anchor[], options: Options, io: Io
       })))));
     return await report(target, anchors, { repository: options.repository!, backupId: restored.backupId! }, options, io);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await folder.remove();
   }
 }
 

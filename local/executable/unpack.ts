@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
-import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 
 /**
@@ -102,8 +102,8 @@ function restore(folder: string, { name, digest }: PackedFile, contentOf: (name:
   try {
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
     writeFileSync(written, contentOf(name), { flag: 'wx', mode: 0o600 });
-    // A rename replaces any file, but no folder.
-    if (lstatSync(file, { throwIfNoEntry: false })?.isDirectory()) rmSync(file, { recursive: true });
+    // A rename replaces any file, but no folder. One with something in it is somebody's, and another place is tried.
+    if (lstatSync(file, { throwIfNoEntry: false })?.isDirectory()) rmdirSync(file);
     renameSync(written, file);
   } finally {
     rmSync(written, { force: true });

@@ -1,8 +1,9 @@
 import { readdirSync } from 'node:fs';
-import { readdir, unlink } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import * as path from 'node:path';
 import { createStream } from 'rotating-file-stream';
 import type { RotatingFileStream } from 'rotating-file-stream';
+import { removeFile } from '../../infra/fs/removal.ts';
 import type { LogEvent } from './log-line.ts';
 import { jsonLine } from './log-line.ts';
 
@@ -43,7 +44,7 @@ export function logFileName(family: string, interval: LogInterval, atMs: number,
 }
 
 /** What follows the family in the name of a file. */
-const PERIOD_AND_INDEX = /^(\d*)(?:_(\d{3,}))?$/;
+const PERIOD_AND_INDEX = /^(|\d{4}|\d{6}|\d{8}|\d{10}|\d{12})(?:_(\d{3,}))?$/;
 
 /** What a file's name says, or null when it is none of the family's. */
 function partsOf(family: string, name: string, ending: string): { readonly name: string; readonly period: string; readonly index: number } | null {
@@ -199,7 +200,7 @@ export class LogFamily {
     try {
       const files = (await readdir(folder)).flatMap((name) => partsOf(family, name, ending) ?? []);
       files.sort((a, b) => compareText(a.period.padEnd(12, '0'), b.period.padEnd(12, '0')) || a.index - b.index);
-      for (const { name } of files.slice(0, Math.max(0, files.length - retention))) await unlink(path.join(folder, name));
+      for (const { name } of files.slice(0, Math.max(0, files.length - retention))) await removeFile(path.join(folder, name), (one) => partsOf(family, one, ending) !== null);
     } catch (error) {
       onTrouble(error);
     }

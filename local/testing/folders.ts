@@ -1,25 +1,22 @@
-import { rmSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import * as path from 'node:path';
+import { TemporaryFolder } from '../../infra/fs/removal.ts';
 
 /** Folders of nodes that run. */
-const folders = new Set<string>();
+const folders = new Set<TemporaryFolder>();
 
 /** A folder that is removed when the process ends, if not before. */
-export async function createFolder(): Promise<string> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'skua-test-node-'));
+export async function createFolder(): Promise<TemporaryFolder> {
+  const folder = await TemporaryFolder.make('skua-test-node-');
   if (folders.size === 0) process.on('exit', removeAll);
   folders.add(folder);
   return folder;
 }
 
-export async function removeFolder(folder: string): Promise<void> {
-  await rm(folder, { recursive: true, force: true });
+export async function removeFolder(folder: TemporaryFolder): Promise<void> {
+  await folder.remove();
   folders.delete(folder);
   if (folders.size === 0) process.off('exit', removeAll);
 }
 
 function removeAll(): void {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  for (const folder of folders) folder.removeNow();
 }

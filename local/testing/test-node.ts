@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
 import { clearInterval, setInterval } from '../../infra/timers.ts';
@@ -9,6 +9,7 @@ import type { NodeWorld } from '../node/world.ts';
 import type { DevCertificate } from '../tls/dev-certificate.ts';
 import type { Duration, ScavengeOutcome, TestNode } from './api.ts';
 import { MovedClock } from './clock.ts';
+import type { TemporaryFolder } from '../../infra/fs/removal.ts';
 import { createFolder, removeFolder } from './folders.ts';
 import { testLog } from './log.ts';
 import { configOf, millisecondsOf } from './options.ts';
@@ -49,10 +50,10 @@ export async function openTestNode(asked: Asked): Promise<TestNode> {
   return keepingProcess(async () => {
     let running: RunningNode | null = null;
     try {
-      const config = configOf(asked, folder === null ? null : path.join(folder, 'db'));
+      const config = configOf(asked, folder === null ? null : path.join(folder.path, 'db'));
       const certificate = asked.isSecure ? (await sharedCertificate(world.machineClock.nowMs())).certificate : null;
       // Clients take it from a file only.
-      if (certificate !== null) await writeFile(path.join(folder!, CERTIFICATE), certificate);
+      if (certificate !== null) await writeFile(path.join(folder!.path, CERTIFICATE), certificate);
       running = await startNode({ config, env: {}, log: testLog(logLevelOf(config.values.LogLevel), asked.options.onLog), world });
       const node = new ProcessNode({ asked, running, clock, folder, certificate });
       await node.fill();
@@ -70,7 +71,7 @@ interface Parts {
   readonly running: RunningNode;
   readonly clock: MovedClock;
   /** Of the node's files, and that of its certificate. */
-  readonly folder: string | null;
+  readonly folder: TemporaryFolder | null;
   readonly certificate: string | null;
 }
 
@@ -93,7 +94,7 @@ class ProcessNode implements TestNode {
   }
 
   get certificate(): string | null { return this.#parts.certificate; }
-  get folder(): string | null { return this.#parts.asked.isInMemory ? null : this.#parts.folder; }
+  get folder(): string | null { return this.#parts.asked.isInMemory ? null : this.#parts.folder!.path; }
   now(): Date { return new Date(this.#parts.clock.nowMs()); }
 
   /** What the options say about users and events. */
@@ -127,7 +128,7 @@ class ProcessNode implements TestNode {
     return this.#inTurn(async () => {
       const { running } = this.#parts;
       await running.reopen(async () => {
-        if (this.folder !== null) await rm(path.join(this.folder, 'db'), { recursive: true, force: true });
+        if (this.folder !== null) await this.#parts.folder!.removeInside('db');
       });
       this.store.become(storeOf(running));
       await this.fill();
@@ -162,7 +163,7 @@ class ProcessNode implements TestNode {
 
 function connectionStringOf({ running: { url }, asked: { hasUsers, isSecure, adminPassword }, folder }: Parts): string {
   const login = hasUsers ? `admin:${encodeURIComponent(adminPassword)}@` : '';
-  return `esdb://${login}${new URL(url).host}?${isSecure ? `tls=true&tlsCaFile=${encodeURIComponent(path.join(folder!, CERTIFICATE))}` : 'tls=false'}`;
+  return `esdb://${login}${new URL(url).host}?${isSecure ? `tls=true&tlsCaFile=${encodeURIComponent(path.join(folder!.path, CERTIFICATE))}` : 'tls=false'}`;
 }
 
 /** Nothing of a test node keeps the process alive, but for what somebody waits for. */

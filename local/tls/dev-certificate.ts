@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { createHash, createPrivateKey, webcrypto, X509Certificate } from 'node:crypto';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
+import { PUBLIC_MODE, SECRET_MODE, writeKeyFiles } from '../cli/key-files.ts';
 import { certificateSet, refuse } from './certificate-set.ts';
 import type { CertificateSet } from './certificate-set.ts';
 
@@ -78,22 +79,36 @@ function parsePair(text: string, file: string): { certificate: X509Certificate; 
   try {
     const certificate = new X509Certificate(text);
     const key = createPrivateKey(text);
-    if (certificate.subject === `CN=${NAME}` && certificate.issuer === certificate.subject && certificate.checkPrivateKey(key)) return { certificate, key };
+    if (isOwn(certificate) && certificate.checkPrivateKey(key)) return { certificate, key };
   } catch {
     // Told below.
   }
   return refuse(file, 'The file exists and holds no development certificate. Name another one, or remove it.');
 }
 
+/** A file that is there beside the kept one, and no certificate of ours, is somebody's. */
+async function refuseStranger(file: string): Promise<void> {
+  const text = await readFile(file, 'latin1').catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? null : refuse(file, `The development certificate could not be read (${error.code}).`)));
+  if (text === null) return;
+  try {
+    if (isOwn(new X509Certificate(text))) return;
+  } catch {
+    // Told below.
+  }
+  refuse(file, 'The file exists and holds no development certificate. Name another one, or remove it.');
+}
+
+function isOwn({ subject, issuer }: X509Certificate): boolean {
+  return subject === `CN=${NAME}` && issuer === subject;
+}
+
 /** Whole or not at all, and never readable to others. */
 async function keep(file: string, { cert, key }: Pair): Promise<void> {
-  const fresh = `${file}.tmp`;
+  const beside = `${file}.crt`;
+  await refuseStranger(beside);
   try {
-    await rm(fresh, { force: true });
-    await writeFile(fresh, key + cert, { mode: 0o600, flag: 'wx' });
-    await rename(fresh, file);
-    await writeFile(`${file}.crt`, cert);
+    await writeKeyFiles([{ file, text: key + cert, mode: SECRET_MODE }, { file: beside, text: cert, mode: PUBLIC_MODE }], true);
   } catch (error) {
-    refuse(file, `The development certificate could not be written (${(error as NodeJS.ErrnoException).code}). Check the folder, or leave the path out.`);
+    refuse(file, `The development certificate could not be written. ${(error as Error).message} Check the folder, or leave the path out.`);
   }
 }

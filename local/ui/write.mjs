@@ -1,11 +1,19 @@
 // Writes the page into the package: each file as it is, and compressed beside it.
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
+import { emptyBuilt } from '../../infra/packaging/built.mjs';
 import { buildPage, compressed, PAGE_BYTES_MAX } from './build.mjs';
+
+const PAGE_FILE = /^(index\.html|assets\/[\w.-]+)(\.br|\.gz)?$/;
+
+/** Whether a path in the folder of the page is one that a build gives. */
+export function isPageFile(file) {
+  return PAGE_FILE.test(file);
+}
 
 /** Into `outdir`: `index.html` and the folder `assets`. Resolves with the size, `bytes` compressed by gzip and their limit, and `sources`, the files that it was made of. */
 export async function writePage(outdir) {
-  await rm(outdir, { recursive: true, force: true });
+  await emptyBuilt(outdir, isPageFile);
   await mkdir(path.join(outdir, 'assets'), { recursive: true });
   const { page, assets, sources } = await buildPage();
   let bytes = 0;

@@ -1,6 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -219,5 +219,29 @@ describe('health check', () => {
     expect(await run({ SERVER_NODE_PORT: port })).toMatchObject({ code: 1, stderr: expect.stringContaining('503') });
     await new Promise((resolve) => { server.close(resolve); });
     expect(await run({ SERVER_NODE_PORT: port })).toMatchObject({ code: 1, stderr: expect.stringContaining('no answer') });
+  });
+});
+
+describe('a folder that builds write to', () => {
+  const emptyBuilt = async (folder: string, isBuilt: (file: string) => boolean): Promise<void> => {
+    const built = await import('../../infra/packaging/built.mjs' as string) as { emptyBuilt(at: string, isOurs: (file: string) => boolean): Promise<void> };
+    return built.emptyBuilt(folder, isBuilt);
+  };
+
+  test('is emptied of what builds give; with anything else in it nothing is removed, and that is named', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'skua-built-'));
+    try {
+      const isBuilt = (file: string) => /^(main\.js|ui\/index\.html)$/.test(file);
+      await emptyBuilt(join(folder, 'absent'), isBuilt);
+      await mkdir(join(folder, 'ui'));
+      for (const name of ['main.js', 'ui/index.html', '.DS_Store', 'ui/notes.txt']) await writeFile(join(folder, name), name);
+      await expect(emptyBuilt(folder, isBuilt)).rejects.toThrow('ui/notes.txt');
+      expect(existsSync(join(folder, 'main.js'))).toBe(true);
+      await rm(join(folder, 'ui/notes.txt'));
+      await emptyBuilt(folder, isBuilt);
+      expect(await readdir(folder)).toEqual(['.DS_Store']);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
   });
 });

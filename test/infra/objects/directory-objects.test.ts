@@ -61,17 +61,19 @@ test('the key has its old content until the new one is complete', async () => {
   expect((await objects.head('k'))!.sizeBytes).toBe(2_097_152);
 });
 
-test('leftovers of a crash go after a day, and not those that may still be written', async () => {
+test('leftovers of a crash go after a day, and neither those that may still be written nor what has no name of ours', async () => {
   await mkdir(join(root, '.tmp'), { recursive: true });
   const now = Date.UTC(2024, 5, 1);
   const hour = 3_600_000;
-  for (const [name, ageMs] of [['old', 25 * hour], ['young', 23 * hour], ['of-a-clock-ahead', -25 * hour]] as const) {
+  const [old, young, ofAClockAhead] = [0, 1, 2].map((digit) => `${digit}0000000-0000-4000-8000-000000000000`) as [string, string, string];
+  const strangers = ['notes', `${old}.bak`, `x${young}`, '.DS_Store'];
+  for (const [name, ageMs] of [[old, 25 * hour], [young, 23 * hour], [ofAClockAhead, -25 * hour], ...strangers.map((name) => [name, 99 * hour] as const)] as const) {
     await writeFile(join(root, '.tmp', name), name);
     await utimes(join(root, '.tmp', name), new Date(now - ageMs), new Date(now - ageMs));
   }
   const page = await new DirectoryObjects({ root, nowMs: () => now }).list('');
   expect(page.objects).toEqual([]);
-  expect((await temporaries()).sort()).toEqual(['of-a-clock-ahead', 'young']);
+  expect((await temporaries()).sort()).toEqual([young, ofAClockAhead, ...strangers].sort());
 });
 
 test('what is no object is not listed and not read', async () => {

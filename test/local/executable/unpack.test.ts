@@ -57,7 +57,7 @@ test('all files are written, for their user only, and a second start takes them 
 test.each<[string, (file: string) => void]>([
   ['changed', (file) => writeFileSync(file, 'other')], ['cut short', (file) => truncateSync(file, 1)], ['missing', (file) => rmSync(file)],
   ['a link to another', (file) => { rmSync(file); symlinkSync(path.join(scratch, 'home'), file); }],
-  ['a folder', (file) => { rmSync(file); mkdirSync(path.join(file, 'inside'), { recursive: true }); }],
+  ['a folder', (file) => { rmSync(file); mkdirSync(file); }],
 ])('a file that is %s is written anew, and no other one', (_, damage) => {
   const folder = unpacked();
   damage(path.join(folder, 'main.js'));
@@ -66,6 +66,17 @@ test.each<[string, (file: string) => void]>([
   expectWhole(folder);
   expect(lstatSync(path.join(folder, 'main.js')).isFile()).toBe(true);
   expect(taken).toEqual(['main.js']);
+});
+
+test('a folder with something in it, in place of a file, is left as it is, and another place is taken', () => {
+  const folder = unpacked();
+  rmSync(path.join(folder, 'main.js'));
+  mkdirSync(path.join(folder, 'main.js'));
+  writeFileSync(path.join(folder, 'main.js/notes'), 'mine');
+  const other = unpacked();
+  expect(other).not.toBe(folder);
+  expectWhole(other);
+  expect(readFileSync(path.join(folder, 'main.js/notes'), 'utf8')).toBe('mine');
 });
 
 test('another start in the middle of this one, at any file, is none of its concern, nor the other way round', () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { X509Certificate } from 'node:crypto';
@@ -44,6 +44,17 @@ test('a file that is something else is left alone', async () => {
   await writeFile(file, 'precious');
   await expect(devCertificate(Date.now(), file)).rejects.toMatchObject({ code: 'certificate_invalid', data: { file, reason: expect.stringContaining('holds no development certificate') } });
   expect(await readFile(file, 'utf8')).toBe('precious');
+});
+test('files beside it that are something else are left alone, too', async () => {
+  const at = await folder();
+  const file = path.join(at, 'kept.pem');
+  await writeFile(`${file}.tmp`, 'mine');
+  await writeFile(`${file}.crt`, 'mine');
+  await expect(devCertificate(Date.now(), file)).rejects.toMatchObject({ code: 'certificate_invalid', data: { file: `${file}.crt` } });
+  await rm(`${file}.crt`);
+  await devCertificate(Date.now(), file);
+  expect(await readFile(`${file}.tmp`, 'utf8')).toBe('mine');
+  expect((await readdir(at)).sort()).toEqual(['kept.pem', 'kept.pem.crt', 'kept.pem.tmp']);
 });
 test('a folder that is not there', async () => {
   const file = path.join(await folder(), 'absent', 'dev.pem');
