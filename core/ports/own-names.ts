@@ -11,6 +11,7 @@ const GUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const CHECKPOINT = /^(writer|chaser|epoch|proposal|truncate)\.chk$/;
 const CHUNK = /^chunk-\d{6}\.\d{6}$/;
 const TABLE = /^\{guid\}$/;
+const TABLE_FILE = /^\{guid\}(\.bloomfilter)?$/;
 
 /**
  * By folder, '' for the data directory itself: names of files that may go, or get another content; `{guid}` stands for the text of any. What ends with `.tmp` is to replace the file
@@ -73,6 +74,11 @@ export function isChunkName(name: string): boolean {
 /** Whether the name is that of a table of the index. */
 export function isTableName(name: string): boolean {
   return TABLE.test(shapeOf(name));
+}
+
+/** Whether the name is that of a table of the index, or of its filter. */
+export function isTableFile(name: string): boolean {
+  return TABLE_FILE.test(shapeOf(name));
 }
 
 /** Throws `io_error` for what we can't name: nothing else is ever removed, replaced or renamed. */

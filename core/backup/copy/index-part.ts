@@ -3,7 +3,7 @@ import { SkuaError, isSkuaError } from '../../errors.ts';
 import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
 import { INDEX_FOLDER, INDEX_MAP_PATH } from '../../index/index-map.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { isOwnName } from '../../ports/own-names.ts';
+import { isOwnName, isTableFile } from '../../ports/own-names.ts';
 import { folderOf } from '../../ports/storage.ts';
 import { DATABASE_FOLDER } from '../../scavenge/erasure/files.ts';
 import type { BackupSource, SnapshotFile, SnapshotKind } from '../source/source.ts';
@@ -15,7 +15,6 @@ const MAP_LOOKS_MAX = 100;
 const MAP_LOOK_MS = 100;
 /** An index that changes more often than this while it is copied can't be copied. */
 const ROUNDS_MAX = 100;
-const TABLE_NAME = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(\.bloomfilter)?$/i;
 const TABLE_KINDS: ReadonlySet<SnapshotKind> = new Set<SnapshotKind>(['index-table', 'bloom-filter']);
 
 /** A source whose index may change while it is copied lists its files anew. */
@@ -91,7 +90,7 @@ async function removeIndex(target: CopyTarget): Promise<void> {
 async function removeTables(target: CopyTarget, listed: ReadonlySet<string>): Promise<void> {
   for (const name of await target.storage.list(INDEX_FOLDER)) {
     const path = `${INDEX_FOLDER}/${name}`;
-    if (TABLE_NAME.test(name) && !listed.has(path)) await target.remove(path);
+    if (isTableFile(name) && !listed.has(path)) await target.remove(path);
   }
 }
 
