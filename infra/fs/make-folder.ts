@@ -1,3 +1,4 @@
+import { existsSync, mkdirSync } from 'node:fs';
 import { mkdir, open, stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
@@ -17,7 +18,23 @@ export async function makeFolder(folder: string, mode?: number): Promise<void> {
     await makeFolder(parent);
     if (await isMade(folder, mode)) return;
   }
-  throw new SkuaError('io_error', `The folder ${folder} can't be made in ${parent}, whose file system takes none. Name another place.`, { path: folder, systemCode: 'ENOENT' });
+  throw notMade(folder);
+}
+
+/** As `makeFolder`, on the caller's thread, and not durably. Throws what the system says, or `io_error`. */
+export function makeFolderNow(folder: string): void {
+  if (existsSync(folder)) return;
+  if (!existsSync(path.dirname(folder))) makeFolderNow(path.dirname(folder));
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    const code = systemCode(error);
+    if (code !== 'EEXIST') throw code === 'ENOENT' ? notMade(folder) : error;
+  }
+}
+
+function notMade(folder: string): SkuaError {
+  return new SkuaError('io_error', `The folder ${folder} can't be made in ${path.dirname(folder)}, whose file system takes none. Name another place.`, { path: folder, systemCode: 'ENOENT' });
 }
 
 /** False where the folder above is missing. */

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import * as path from 'node:path';
 import { createStream } from 'rotating-file-stream';
 import type { RotatingFileStream } from 'rotating-file-stream';
+import { makeFolderNow } from '../../infra/fs/make-folder.ts';
 import { removeFile } from '../../infra/fs/removal.ts';
 import type { LogEvent } from './log-line.ts';
 import { jsonLine } from './log-line.ts';
@@ -162,6 +163,8 @@ export class LogFamily {
       if (time !== null && index === 1) this.#firstIndex = this.#lastIndexOf(atMs);
       return logFileName(this.#options.name, interval, atMs, this.#firstIndex + index - 1, ending);
     };
+    // The stream would make it, too, and try for ever where none can be made.
+    makeFolderNow(folder);
     const stream = createStream(name, { path: folder, size: `${sizeBytes}B`, interval: ROTATION[interval], immutable: true, intervalBoundary: true, ...(mode !== undefined && { mode }) });
     stream.on('error', (error) => this.#failed(error, stream));
     stream.on('open', () => {

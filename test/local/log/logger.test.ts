@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -151,6 +151,27 @@ describe('log files', () => {
     await log.close();
     expect(lines().map((line) => line['@mt'])).toEqual(['one', expect.stringContaining('log files can not be written'), 'two']);
     expect(lines()[1]!['@x']).toContain('ENOTDIR');
+  });
+
+  test.skipIf(process.platform !== 'linux')('where no folder can be made cost one warning, and no time', async () => {
+    const { log, lines } = setUp({ files: files({ folder: '/proc/skua/logs' }) });
+    log.error('one');
+    log.error('two');
+    await log.close();
+    expect(lines().map((line) => line['@mt'])).toEqual(['one', expect.stringContaining('log files can not be written'), 'two']);
+    expect(lines()[1]!['@x']).toContain('/proc/skua can\'t be made in /proc');
+  });
+
+  test('of others in the folder stay, also with names that are nearly those of a family', async () => {
+    const strangers = ['notes.txt', 'log1.json', 'log20.json', 'log_1.json', 'log.json.bak', 'logs.json', 'log-old.json'];
+    mkdirSync(folder(), { recursive: true });
+    for (const name of strangers) writeFileSync(path.join(folder(), name), name);
+    const target = new LogFiles(files({ sizeBytes: 4_096, retention: 1 }), () => {}, () => NOW_MS);
+    const event = { atMs: NOW_MS, level: 'info' as const, message: 'x'.repeat(900), fields: {} };
+    for (let i = 0; i < 20; i++) target.write(event, jsonLine(event));
+    await target.close();
+    expect(readdirSync(folder())).toHaveLength(strangers.length + 1);
+    for (const name of strangers) expect(readFileSync(path.join(folder(), name), 'utf8')).toBe(name);
   });
 
   test('after close, lines go to the console only', async () => {
