@@ -42,9 +42,9 @@ export class FilesystemStorage implements Storage {
 
   constructor(options: FilesystemStorageOptions) {
     this.root = path.resolve(options.root);
-    this.#beside = options.beside ?? [];
     this.#calls = options.isBlocking === true ? 'blocking' : options.isOffline === true ? 'offline' : 'request-loop';
     this.indexRoot = path.resolve(options.indexRoot ?? path.join(this.root, 'index'));
+    this.#beside = [...options.beside ?? [], this.indexRoot];
     if (options.mustExist === true && !fs.existsSync(this.root)) {
       throw new SkuaError('file_not_found', `The data directory ${this.root} does not exist. Check the path given with --db.`, { path: this.root });
     }

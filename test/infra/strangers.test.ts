@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -77,6 +78,14 @@ describe('a folder that is no data directory yet', () => {
     await opened({ indexRoot });
   });
 
+  test('has its index in a folder of another name in it', async () => {
+    const indexRoot = path.join(root, 'fast');
+    put('fast/indexmap');
+    await opened({ indexRoot });
+    put('fast/notes.ts');
+    await expect(opened({ indexRoot })).rejects.toMatchObject({ data: { found: ['index/notes.ts'] } });
+  });
+
   test('may have its index behind a link', async () => {
     put('disk/');
     mkdirSync(path.join(folder, 'disk'));
@@ -126,4 +135,31 @@ test('with the lock goes what is left of a discarded file', async () => {
   expect(await storage.list('')).toEqual(['chunk-000000.000000.gone.tmp']);
   await lock.release();
   expect(readdirSync(root)).toEqual([LOCK_FILE]);
+});
+
+/** Permissions don't bind root, who becomes nobody where the system has the command for that. */
+const AS_NOBODY = process.getuid?.() !== 0 ? [] : spawnSync('setpriv', ['--version']).error === undefined ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : null;
+
+test.skipIf(AS_NOBODY === null || process.platform === 'win32')('a directory that may not be read, or written to, is said to be so, with its path', () => {
+  const MODULE = new URL('../../infra/fs/filesystem-storage.ts', import.meta.url).href;
+  chmodSync(folder, 0o755);
+  for (const [name, mode] of [['closed', 0o000], ['read-only', 0o555], ['no-list', 0o333]] as const) {
+    mkdirSync(path.join(folder, name));
+    writeFileSync(path.join(folder, name, 'writer.chk'), '12345678');
+    chmodSync(path.join(folder, name), mode);
+  }
+  const script = `
+    const { FilesystemStorage } = await import(${JSON.stringify(MODULE)});
+    const said = async (call) => { try { await call(); console.log('done'); } catch (error) { console.log(error.code + ': ' + error.message); } };
+    for (const name of ['closed', 'closed/new', 'read-only', 'read-only/new', 'no-list']) await said(() => new FilesystemStorage({ root: ${JSON.stringify(folder)} + '/' + name }).lock());
+    const storage = new FilesystemStorage({ root: ${JSON.stringify(folder)} + '/closed' });
+    await said(() => storage.list(''));
+    await said(() => storage.size('writer.chk'));
+    await said(() => storage.open('writer.chk', 'read'));
+    await said(() => storage.remove('writer.chk'));`;
+  const [command, ...words] = [...AS_NOBODY!, process.execPath, '--input-type=module', '-e', script];
+  const { stdout, stderr } = spawnSync(command!, words, { encoding: 'utf8' });
+  const denied = (name: string) => `io_error: Access to ${path.join(folder, name)} was denied (EACCES). Check the owner and the permissions of the data directory.`;
+  expect(stdout.trim().split('\n'), stderr).toEqual([...['closed', 'closed/new', 'read-only', 'read-only/new', 'no-list', 'closed'].map(denied), ...Array.from({ length: 3 }, () => denied('closed/writer.chk'))]);
+  for (const name of ['closed', 'read-only', 'no-list']) chmodSync(path.join(folder, name), 0o755);
 });
