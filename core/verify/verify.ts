@@ -1,5 +1,5 @@
 import { SkuaError } from '../errors.ts';
-import { isDataName } from '../ports/own-names.ts';
+import { isChunkName } from '../ports/own-names.ts';
 import { VerifyRun } from './run.ts';
 import type { VerifyFinding, VerifyNote, VerifyOptions, VerifyProgress } from './run.ts';
 import { verifyChunks } from './verify-chunks.ts';
@@ -25,7 +25,7 @@ export interface VerifySummary {
 export async function* verifyDirectory(options: VerifyOptions): AsyncGenerator<VerifyFinding | VerifyNote | VerifyProgress, VerifySummary> {
   const run = new VerifyRun(options);
   const names = await options.storage.list('');
-  if (!names.some(isDataName)) throw new SkuaError('file_not_found', 'There is no database in this directory: it holds neither writer.chk nor chunk files.');
+  if (!names.some((name) => name === 'writer.chk' || isChunkName(name))) throw new SkuaError('file_not_found', 'There is no database in this directory: it holds neither writer.chk nor chunk files.');
   const lock = await options.storage.lock();
   try {
     const log = yield* verifyChunks(run, names);

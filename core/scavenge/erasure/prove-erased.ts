@@ -3,7 +3,7 @@ import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
 import { INDEX_FOLDER } from '../../index/index-map.ts';
 import { parseChunkFileNames, takeInventory } from '../../log/chunk-format.ts';
 import { readHeader } from '../../log/open-chunks.ts';
-import { isDataName } from '../../ports/own-names.ts';
+import { isChunkName } from '../../ports/own-names.ts';
 import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
 import { streamHasher, type StreamHasher } from '../../stream-hash.ts';
 import { PROOF_FOLDER } from '../../proof/layout.ts';
@@ -72,7 +72,7 @@ export interface ErasureSummary {
 export async function* proveErased({ storage, ...asked }: ProveErasedOptions): AsyncGenerator<ErasureFinding | ErasureProgress, ErasureSummary> {
   refuseNothing(asked);
   const names = await storage.list('');
-  if (!names.some(isDataName)) throw new SkuaError('file_not_found', 'There is no database in this directory: it holds neither writer.chk nor chunk files.');
+  if (!names.some((name) => name === 'writer.chk' || isChunkName(name))) throw new SkuaError('file_not_found', 'There is no database in this directory: it holds neither writer.chk nor chunk files.');
   return yield* searchErased({ ...asked, list: () => filesOf(storage) });
 }
 
