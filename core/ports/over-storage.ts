@@ -1,6 +1,6 @@
 import { isSkuaError } from '../errors.ts';
 import { nonZeroRuns } from '../bytes.ts';
-import { checkPath, checkRename, fileExists, fileNotFound } from './storage.ts';
+import { checkPath, checkRemoval, checkRename, fileExists, fileNotFound } from './storage.ts';
 import type { Storage, StorageFile, StorageLock } from './storage.ts';
 
 /** Bytes that are copied at a time, and of a page that is left out where it holds zeros alone. */
@@ -67,7 +67,7 @@ export class OverStorage implements Storage {
   }
 
   async remove(path: string): Promise<void> {
-    checkPath(path);
+    checkRemoval(path);
     this.#hidden.add(path);
     if (this.#own.delete(path)) await this.#scratch.remove(path);
   }

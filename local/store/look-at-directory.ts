@@ -1,5 +1,4 @@
 import { accessSync, constants } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { OverStorage } from '../../core/ports/over-storage.ts';
@@ -7,6 +6,7 @@ import type { ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { DATABASE_FOLDER } from '../../core/scavenge/erasure/files.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
+import { TemporaryFolder } from '../../infra/fs/removal.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT, line } from '../cli/io.ts';
@@ -47,10 +47,10 @@ export async function lookedAt(root: string, index: string | null, looksOnly: bo
   if (why === null) return null;
   if (!looksOnly) throw new CommandError('io_error', `${base.root} can't be written to (${why}): this command locks the directory, so that no node uses it meanwhile, and writes to it. Name a directory that can be written to, or a copy of this one.`, EXIT.unreachable);
   line(io.stderr, `${base.root} can't be written to (${why}), so it is read as it is and stays so; what has to be written goes to ${tmpdir()}. No node may write to it by another mount meanwhile.`);
-  const folder = await mkdtemp(path.join(tmpdir(), 'skua-look-'));
-  const remove = () => rm(folder, { recursive: true, force: true });
+  const folder = await TemporaryFolder.make('skua-look-');
+  const remove = () => folder.remove();
   try {
-    const scratch = new FilesystemStorage({ root: folder, isOffline: true });
+    const scratch = new FilesystemStorage({ root: folder.path, isOffline: true });
     const storage = new OverStorage(base, scratch);
     // SQLite opens files, and knows nothing of storages.
     for (const name of await base.list(DATABASE_FOLDER)) if (name === 'scavenging.db' || name === 'scavenging.db-wal') await storage.bring(`${DATABASE_FOLDER}/${name}`);
