@@ -52,7 +52,7 @@ async function cut(file: string, bytes: number, signal: AbortSignal | undefined)
 /** The files of one directory that are being freed. */
 export class Discards {
   readonly #underWay = new Set<Promise<void>>();
-  readonly #ending = new AbortController();
+  #ending = new AbortController();
 
   begin(file: string): void {
     const freed = freeBitByBit(file, this.#ending.signal).finally(() => { this.#underWay.delete(freed); });
@@ -63,5 +63,7 @@ export class Discards {
   async end(): Promise<void> {
     this.#ending.abort();
     await Promise.all(this.#underWay);
+    // The directory may be locked again.
+    this.#ending = new AbortController();
   }
 }
