@@ -2,6 +2,7 @@ import { constants, performServerHandshake } from 'node:http2';
 import type { ServerHttp2Stream, ServerOptions as SessionOptions, ServerHttp2Session, IncomingHttpHeaders } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Log } from '../../core/ports/log.ts';
+import type { Meter } from '../../core/ports/meter.ts';
 import { addressGroup } from '../../core/security/address-group.ts';
 import { SharedLimit } from '../../core/shared-limit.ts';
 import { STATUS } from '../../handlers/grpc/call.ts';
@@ -11,10 +12,14 @@ import { CallLimits } from '../http/call-limits.ts';
 import type { CallLimitOptions, CountedCall } from '../http/call-limits.ts';
 import { connectionAddress } from '../http/client-address.ts';
 import type { Http2Parts, Http2Side } from '../http/server.ts';
+import { Beginnings } from './beginnings.ts';
+import type { Beginner } from './beginnings.ts';
 import { isGrpc, trailersOf } from './headers.ts';
 import { StreamCall } from './stream-call.ts';
 import type { CallWatch } from './watch.ts';
 
+/** Connections that have no room to begin are looked at again after so long. */
+const NO_ROOM_MS = 5;
 /** Calls under way on one connection, of which each takes some kilobytes; a client learns of it and waits. */
 const STREAMS_MAX = 128;
 /** A call whose client sends nothing of its first message for so long while it is waited for is ended; behind that message a client may be silent for hours. */
@@ -57,15 +62,16 @@ export interface GrpcOptions {
   /** Answers calls, as they come. */
   readonly grpc: Grpc;
   readonly log: Log;
+  readonly meter?: Meter;
   readonly watches?: readonly CallWatch[];
   /** A connection from which nothing comes for so long is asked whether it lives (option KeepAliveInterval), and has so long to answer (KeepAliveTimeout). */
   readonly keepAliveIntervalMs?: number;
   readonly keepAliveTimeoutMs?: number;
   /** Left out, the usual ones. */
-  readonly limits?: CallLimitOptions & { readonly pausedMax?: number; readonly firstMessageMs?: number; readonly headersBytesMax?: number };
+  readonly limits?: CallLimitOptions & { readonly pausedMax?: number; readonly firstMessageMs?: number; readonly headersBytesMax?: number; readonly waitingMax?: number };
 }
 
-interface Connection {
+interface Connection extends Beginner {
   readonly session: ServerHttp2Session;
   readonly socket: Socket;
   /** By what its calls count until their callers are known. */
@@ -82,6 +88,12 @@ interface Connection {
   isLate: boolean;
 }
 
+/** A connection that has not begun. */
+interface Taken {
+  readonly socket: Socket;
+  readonly address: string;
+}
+
 /** The connections that speak HTTP/2: calls of gRPC, and what else comes over them, which is plain HTTP. */
 export function http2Side(options: GrpcOptions): (parts: Http2Parts) => Http2Side {
   return (parts) => new Connections(options, parts);
@@ -96,6 +108,9 @@ class Connections implements Http2Side {
   readonly #firstMessageMs: number;
   readonly #limits: CallLimits;
   readonly #headers: SharedLimit;
+  readonly #beginnings: Beginnings;
+  /** Connections that have come in this turn of the process, and in those before it. */
+  readonly #taken: Taken[] = [];
   readonly #connections = new Set<Connection>();
   readonly #looking: NodeJS.Timeout;
   /** Of calls whose end is waited for. */
@@ -105,9 +120,10 @@ class Connections implements Http2Side {
   constructor(options: GrpcOptions, parts: Http2Parts) {
     this.#options = options;
     this.#parts = parts;
-    const { pausedMax = PAUSED_MAX, firstMessageMs = FIRST_MESSAGE_MS, headersBytesMax = HEADERS_BYTES_MAX, ...limits } = options.limits ?? {};
+    const { pausedMax = PAUSED_MAX, firstMessageMs = FIRST_MESSAGE_MS, headersBytesMax = HEADERS_BYTES_MAX, waitingMax, ...limits } = options.limits ?? {};
     this.#limits = new CallLimits(limits);
     this.#headers = new SharedLimit(headersBytesMax);
+    this.#beginnings = new Beginnings(waitingMax);
     this.#firstMessageMs = firstMessageMs;
     this.#serving = { paused: new SharedLimit(pausedMax), flow: parts.flow, guard: parts.guard, watches: options.watches ?? [], requestMs: parts.requestMs };
     this.#intervalMs = options.keepAliveIntervalMs ?? 10_000;
@@ -116,23 +132,45 @@ class Connections implements Http2Side {
   }
 
   take(socket: Socket): void {
+    this.#taken.push({ socket, address: addressGroup(connectionAddress(socket)) });
+    if (this.#taken.length === 1) setImmediate(() => this.#takeNext());
+  }
+
+  /** What its client has sent comes in one read, up to as many streams as a connection may have: it stays unread until there is room for so many of its address. */
+  #takeNext(): void {
+    const at = this.#taken.findIndex(({ socket, address }) => socket.destroyed || this.#beginnings.hasRoom(address, STREAMS_MAX));
+    if (at >= 0) {
+      const [{ socket, address }] = this.#taken.splice(at, 1) as [Taken];
+      if (!socket.destroyed) this.#parts.guard.run(socket, () => this.#take(socket, address));
+    }
+    if (this.#taken.length === 0) return;
+    if (at >= 0) setImmediate(() => this.#takeNext());
+    else setTimeout(() => this.#takeNext(), NO_ROOM_MS);
+  }
+
+  #take(socket: Socket, address: string): void {
     // As a server of HTTP/1.1 lets a connection be, half open: without this, one that its client has closed at once would stay until a ping is not answered.
     socket.allowHalfOpen = false;
     const session = performServerHandshake(socket, OPTIONS) as ServerHttp2Session;
-    const connection: Connection = { session, socket, address: addressGroup(connectionAddress(socket)), calls: new Set(), requests: new Map(), heardBytes: 0, heardMs: performance.now(), askedMs: null, isLate: false };
+    const connection: Connection = { session, socket, address, refusedInRow: 0, calls: new Set(), requests: new Map(), heardBytes: 0, heardMs: performance.now(), askedMs: null, isLate: false };
     this.#connections.add(connection);
     this.#parts.guard.session(session, socket);
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, fields: string[]) => this.#stream(connection, stream, headers, fields));
     // What breaks the rules ends the connection; the library tells the client.
     session.on('error', (error: Error) => this.#options.log.debug('a connection of HTTP/2 failed', { address: socket.remoteAddress, reason: error.message }));
-    session.on('close', () => this.#connections.delete(connection));
+    session.on('close', () => {
+      this.#connections.delete(connection);
+      this.#beginnings.forget(connection);
+    });
     if (this.#isStopping) session.close();
   }
 
   async stop(graceMs: number): Promise<boolean> {
     this.#isStopping = true;
     clearInterval(this.#looking);
+    this.#beginnings.stop();
+    for (const { socket, address } of this.#taken.splice(0)) if (!socket.destroyed) this.#take(socket, address);
     const ended = [...this.#connections].map((connection) => {
       const closed = new Promise<void>((resolve) => { connection.session.once('close', resolve); });
       for (const call of connection.calls) call.stop();
@@ -167,6 +205,18 @@ class Connections implements Http2Side {
   }
 
   #stream(connection: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
+    if (this.#beginnings.tryBegin(connection)) this.#begin(connection, stream, headers, fields);
+    else if (!this.#beginnings.wait(connection, () => this.#parts.guard.run(stream, () => this.#begin(connection, stream, headers, fields)))) {
+      // Clients do it again over another connection. What has come over this one goes on to its end; the library passes over what else comes.
+      stream.close(constants.NGHTTP2_REFUSED_STREAM);
+      if (connection.session.closed) return;
+      connection.session.close();
+      this.#options.meter?.count('eventstore_http_connections_refused_total', 1, { limit: 'streams' });
+      this.#options.log.debug('a connection of HTTP/2 was told to go: too many streams of its address wait to begin', { address: connection.address });
+    }
+  }
+
+  #begin(connection: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
     // Reset in the same breath.
     if (stream.destroyed || stream.closed) return;
     const isCall = headers[':method'] === 'POST' && isGrpc(headers['content-type']);
@@ -182,6 +232,7 @@ class Connections implements Http2Side {
     // Before anything that could fail.
     stream.on('close', () => {
       counted.end();
+      noteEnd(connection, stream);
       if (isLong) this.#headers.giveBack(address, headersBytes);
     });
     if (isCall) this.#call(connection, stream, counted, headers[':path'] ?? '', fields);
@@ -241,6 +292,13 @@ class Connections implements Http2Side {
       });
     }
   }
+}
+
+/** An answer that is a failure alone is a refusal; none at all, as the client has gone, tells nothing. */
+function noteEnd(connection: Connection, { sentHeaders }: ServerHttp2Stream): void {
+  if (sentHeaders === undefined) return;
+  const isRefused = Number(sentHeaders[':status']) >= 400 || (sentHeaders['grpc-status'] ?? '0') !== '0';
+  connection.refusedInRow = isRefused ? connection.refusedInRow + 1 : 0;
 }
 
 function lengthOf(fields: readonly string[]): number {

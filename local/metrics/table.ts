@@ -89,7 +89,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   eventstore_grpc_open_calls: { kind: 'gauge', help: 'Calls of gRPC that are open, by method.', labels: ['activity'] },
   eventstore_grpc_messages_total: { kind: 'counter', help: 'Messages of calls of gRPC, received from clients and sent to them.', labels: ['activity', 'kind'] },
   eventstore_kestrel_connections: { kind: 'gauge', help: 'Open connections, of HTTP and of gRPC.' },
-  eventstore_http_connections_refused_total: { kind: 'counter', help: 'Connections refused because too many were open: of one address, or in all (total).', labels: ['limit'] },
+  eventstore_http_connections_refused_total: { kind: 'counter', help: 'Connections refused because too many were open: of one address, or in all (total); those of HTTP/2 told to go because too many of their streams waited (streams).', labels: ['limit'] },
   eventstore_http_owners_failed_total: { kind: 'counter', help: 'Connections, and streams of HTTP/2, that were ended because something that ran for them failed here.', labels: ['owner'] },
   eventstore_requests_refused_total: { kind: 'counter', help: 'Requests and calls of gRPC that were refused, by the code of the error: who calls is not known or may not, or there is no room.', labels: ['kind'] },
   eventstore_authentications_total: { kind: 'counter', help: 'Logins by outcome: verified with the password, cached (verified a short time ago), or failed.', labels: ['result'] },

@@ -46,6 +46,6 @@ export function listen({ values, isMember, certificates, proxies, addressOf, tra
   const watches = [calls.watch];
   if (tracing !== null) watches.push(tracing.traceCalls);
   if (LogHttpRequests) watches.push(logCalls({ log, clock, addressOf }));
-  const http2 = http2Side({ grpc, log, watches, keepAliveIntervalMs: KeepAliveInterval, keepAliveTimeoutMs: KeepAliveTimeout });
+  const http2 = http2Side({ grpc, log, meter: metrics, watches, keepAliveIntervalMs: KeepAliveInterval, keepAliveTimeoutMs: KeepAliveTimeout });
   return startServer({ hostname: NodeIp, port: NodePort, fetch, log, limits, flow, http2, keepsProcess, ...(certificates.mode !== 'off' && { tls: { certificates: certificates.set, ...(isMember && { formerNamesMs: CONNECTION_LIFETIME_MS }) } }) });
 }

@@ -25,6 +25,8 @@ export interface Settings {
   readonly scaleEvents: number;
   /** Events of the logs whose costs are compared, ascending. */
   readonly growthEvents: readonly number[];
+  /** Of a figure with many cases only those are measured whose names contain this. */
+  readonly only: string;
   /** Prints a line of progress. */
   say(line: string): void;
 }

@@ -14,6 +14,7 @@ const USAGE = `Measures the store beside hand-written limits. (\`node test/bench
   npm run bench -- NAME ...        some: ${FIGURES.map((figure) => figure.name).join(', ')}
   npm run bench -- --write         and writes test/bench/RESULTS.md (all figures only)
 
+  --only TEXT    of a figure that has many cases, those whose names contain this
   --windows N    measured windows of each side (default 5)
   --json FILE    and writes the rows, each with all its windows, into a file
   --quick        3 short windows and a quarter of the data, which tells what has become several times slower: under five minutes on an idle machine.
@@ -35,17 +36,17 @@ const SHARE_QUICK = 0.25;
 export type RunKind = 'full' | 'quick' | 'smoke';
 
 /** Settings of a run; `windows` null for as many as are usual. */
-export function settingsFor(folder: string, kind: RunKind, say: (line: string) => void, windows: number | null = null): Settings {
+export function settingsFor(folder: string, kind: RunKind, say: (line: string) => void, windows: number | null = null, only = ''): Settings {
   if (kind === 'smoke') {
     return {
       isSmoke: true, dataShare: 1, folder, windows: 1, windowMs: 60, logEvents: 4_000, memoryStreams: 2_000, scavengeChunkBytes: 1_048_576, scavengeStreams: 2_000, scaleEvents: 4_000,
-      growthEvents: [1_000, 2_000, 4_000], say,
+      growthEvents: [1_000, 2_000, 4_000], only, say,
     };
   }
   const share = kind === 'quick' ? SHARE_QUICK : 1;
   return {
     isSmoke: false, dataShare: share, folder, windows: windows ?? (kind === 'quick' ? WINDOWS_QUICK : WINDOWS), windowMs: kind === 'quick' ? WINDOW_MS_QUICK : WINDOW_MS, logEvents: 1_000_000 * share, memoryStreams: 1_000_000 * share,
-    scavengeChunkBytes: 268_435_456 * share, scavengeStreams: 5_000_000 * share, scaleEvents: 20_000_000, growthEvents: [1_000_000, 10_000_000, 50_000_000], say,
+    scavengeChunkBytes: 268_435_456 * share, scavengeStreams: 5_000_000 * share, scaleEvents: 20_000_000, growthEvents: [1_000_000, 10_000_000, 50_000_000], only, say,
   };
 }
 
@@ -64,7 +65,7 @@ export async function runFigures(figures: readonly Figure[], settings: Settings)
 }
 
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { quick: { type: 'boolean' }, smoke: { type: 'boolean' }, write: { type: 'boolean' }, windows: { type: 'string' }, json: { type: 'string' }, folder: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { quick: { type: 'boolean' }, smoke: { type: 'boolean' }, write: { type: 'boolean' }, only: { type: 'string' }, windows: { type: 'string' }, json: { type: 'string' }, folder: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
   if (values.help === true) {
     process.stdout.write(USAGE);
     return 0;
@@ -86,7 +87,7 @@ async function main(): Promise<number> {
     const machine = machineLine(folder);
     process.stdout.write(`${machine}\n`);
     if (isMemoryFileSystem(folder)) process.stderr.write('The data folder lies in memory, where a sync costs nothing: name one on a disk with --folder.\n');
-    const settings = settingsFor(folder, kind, (line) => process.stdout.write(`${line}\n`), windows);
+    const settings = settingsFor(folder, kind, (line) => process.stdout.write(`${line}\n`), windows, values.only);
     const results = await runFigures(figures, settings);
     if (values.write === true) writeFileSync(join(import.meta.dirname, 'RESULTS.md'), resultsPage(machine, settings.windows, results));
     if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(results.flatMap(({ figure, rows }) => rows.map((row) => ({ figure: figure.name, ...row })))));

@@ -69,7 +69,7 @@ export const edgeAttacks: Figure = {
     const neighbours = startHelper(['test/bench/processes/edge-neighbours.ts']);
     try {
       const rows: Row[] = [];
-      for (const [i, attack] of ATTACKS.entries()) {
+      for (const [i, attack] of ATTACKS.filter(({ what }) => what.includes(settings.only)).entries()) {
         settings.say(attack.what);
         const node = await startNode(join(settings.folder, `edge-attacks-${i}`), '--disable-tls');
         try {
