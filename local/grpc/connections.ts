@@ -225,6 +225,7 @@ class Connections implements Http2Side {
     const isLong = headersBytes > HEADERS_FREE_BYTES;
     const counted = (isCall && this.#isStopping) || (isLong && !this.#headers.admits(address, headersBytes)) ? null : this.#limits.begin(address);
     if (counted === null) {
+      connection.refusedInRow++;
       stream.respond(isCall ? trailersOf(this.#isStopping ? NOT_READY : BUSY, { ':status': '200', 'content-type': 'application/grpc', 'content-length': '0' }) : { ':status': 503, 'content-length': '0' }, { endStream: true });
       return;
     }
