@@ -1,6 +1,7 @@
 import { SkuaError } from './errors.ts';
 import { SharedLimit } from './shared-limit.ts';
 import { afterDelay } from './background.ts';
+import { lagMs, SLOW_MS } from './pace.ts';
 
 export interface ByteBudgetOptions {
   /** What the bytes are of, for the text of a refusal, such as `replies`. */
@@ -20,9 +21,16 @@ export interface ByteBudgetOptions {
 }
 
 /** Of the clock that measures waits (core/ports/clock.ts). */
-interface Sleeper {
+interface Timer {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
+  monotonicMs(): number;
 }
+
+/** Less of a body is not asked how fast it comes: all calls and connections that there may be hold little of the usual totals with so few bytes each. */
+const PACED_BYTES = 8_192;
+
+/** Who lags so far is slow even if this process stood still meanwhile, and what has come is not read yet. Milliseconds. */
+const SURELY_SLOW_MS = 5_000;
 
 interface Waiter {
   readonly share: ByteShare;
@@ -55,19 +63,24 @@ interface Lane {
  *   sender until `room` resolves. The first who waits may go beyond the total, one at a time, so that one always finishes. What
  *   lies beyond the total is therefore bounded by the largest body and one read of a socket for each who waits.
  *
+ * Where somebody waits, the sender goes first who lags most behind the pace of `pace.ts`, if it is slow: what stands half-way keeps no room from others. Time in which it is not read does not count.
+ *
  * Whoever made a share must `close` it when what it stands for has ended, however it ended.
  */
 export class ByteBudget {
   readonly options: ByteBudgetOptions;
-  readonly #clock: Sleeper;
+  readonly #clock: Timer;
   readonly #small: Lane = { first: new Set(), waiters: new Set(), beyond: null };
   readonly #long: Lane = { first: new Set(), waiters: new Set(), beyond: null };
   readonly #bytes: SharedLimit;
   readonly #places: SharedLimit;
   /** Bytes of the shares that are not small. */
   #heldLong = 0;
+  /** Of whose senders more is read. */
+  readonly #arriving = new Set<ByteShare>();
+  #isLooking = false;
 
-  constructor(options: ByteBudgetOptions, clock: Sleeper) {
+  constructor(options: ByteBudgetOptions, clock: Timer) {
     this.options = options;
     this.#clock = clock;
     this.#bytes = new SharedLimit(options.totalBytes, { reserve: options.reserveBytes, little: options.largestBytes });
@@ -79,9 +92,52 @@ export class ByteBudget {
   /** Shares that wait. */
   get waiting(): number { return this.#places.held; }
 
-  /** A share that holds nothing yet. `caller`: for whom its bytes count; null where that is nobody. */
-  share(owner: ShareOwner | null = null, caller: string | null = null): ByteShare {
-    return new ByteShare(this, owner, caller);
+  /** A share that holds nothing yet. `caller`: for whom its bytes count; null where that is nobody. `sender`: who may be told to make way while more is expected of it. */
+  share(owner: ShareOwner | null = null, caller: string | null = null, sender: Sender | null = null): ByteShare {
+    return new ByteShare(this, owner, caller, sender);
+  }
+
+  /** @internal */
+  nowMs(): number { return this.#clock.monotonicMs(); }
+
+  /** @internal More of what the share holds is read from its sender, or no more. */
+  arrives(share: ByteShare, isArriving: boolean): void {
+    if (isArriving) {
+      this.#arriving.add(share);
+      this.#look();
+    } else this.#arriving.delete(share);
+  }
+
+  /** Looks for who is slow, again and again while somebody waits. */
+  #look(): void {
+    if (this.#isLooking || this.waiting === 0 || this.#arriving.size === 0) return;
+    this.#isLooking = true;
+    const dueMs = this.nowMs() + SLOW_MS;
+    afterDelay(this.#clock, SLOW_MS, new AbortController().signal, () => {
+      this.#isLooking = false;
+      // What has come while this process stood still is read before the next look.
+      if (this.nowMs() - dueMs < SLOW_MS / 2) this.#dropSlow(SLOW_MS);
+      this.#look();
+    });
+  }
+
+  /** Whoever lags more than this makes way, the one that lags most first, until nobody waits. */
+  #dropSlow(moreThanMs: number): void {
+    const nowMs = this.nowMs();
+    while (this.waiting > 0) {
+      let slowest: ByteShare | null = null;
+      let mostMs = moreThanMs;
+      for (const share of this.#arriving) {
+        const lag = share.lagMs(nowMs);
+        if (lag <= mostMs) continue;
+        slowest = share;
+        mostMs = lag;
+      }
+      if (slowest === null) return;
+      this.#arriving.delete(slowest);
+      // What it gives back serves those who wait, here and now.
+      slowest.sender!.makeWay(this.#refusal(' This one came so slowly that others needed its room.'));
+    }
   }
 
   /** @internal Whether the share may hold so many bytes more now; 0 asks whether it may hold what it does. */
@@ -139,6 +195,8 @@ export class ByteBudget {
       this.#serve();
     });
     this.#serve();
+    this.#dropSlow(SURELY_SLOW_MS);
+    this.#look();
     return promise;
   }
 
@@ -215,9 +273,9 @@ export class ByteBudget {
     return bytes <= this.options.smallBytes ? 0 : bytes;
   }
 
-  #refusal(): SkuaError {
+  #refusal(why = ''): SkuaError {
     const { of, totalBytes } = this.options;
-    return new SkuaError('too_busy', `The ${of} under way hold all of the ${totalBytes} bytes that they may. Try again in a moment, or with less at once.`, { limit: totalBytes });
+    return new SkuaError('too_busy', `The ${of} under way hold all of the ${totalBytes} bytes that they may.${why} Try again in a moment, or with less at once.`, { limit: totalBytes });
   }
 }
 
@@ -233,22 +291,35 @@ export interface ShareOwner {
   onFirstUse(share: ByteShare): void;
 }
 
+/** Who sends what a share holds. */
+export interface Sender {
+  /** Others wait for room, and it lags most: it is to end, and its share to be released or closed at once. */
+  makeWay(refusal: SkuaError): void;
+}
+
 /** What one reply, body or call holds of a budget. Made by `ByteBudget.share`. */
 export class ByteShare {
   readonly #budget: ByteBudget;
   readonly #owner: ShareOwner | null;
   /** For whom its bytes count; null where that is nobody. */
   readonly caller: string | null;
+  /** @internal */
+  readonly sender: Sender | null;
   #longCaller: string | null = null;
+  /** Of the body or message that has begun: what is here, for how long it was read before the last pause, and since when it is read again, NaN while it is not. */
+  #arrivedBytes = 0;
+  #readMs = 0;
+  #readSinceMs = Number.NaN;
   #held = 0;
   #isUsed = false;
   #isClosed = false;
 
   /** @internal */
-  constructor(budget: ByteBudget, owner: ShareOwner | null, caller: string | null) {
+  constructor(budget: ByteBudget, owner: ShareOwner | null, caller: string | null, sender: Sender | null) {
     this.#budget = budget;
     this.#owner = owner;
     this.caller = caller;
+    this.sender = sender;
   }
 
   /** @internal By what the caller's large shares are counted. */
@@ -279,6 +350,7 @@ export class ByteShare {
   add(bytes: number): boolean {
     if (this.#isClosed) return true;
     this.#hold(this.#held + bytes);
+    this.#arrivedBytes += bytes;
     return this.#budget.fits(this, 0) || this.#budget.mayGoBeyond(this);
   }
 
@@ -288,6 +360,33 @@ export class ByteShare {
     if (!this.#budget.mayGoBeyond(this)) await this.#budget.wait(this, 0);
   }
 
+  /** More of what has begun is read of the sender from now on, if it is not already. */
+  readOn(): void {
+    if (this.sender === null || this.#isClosed || this.#held < PACED_BYTES || !Number.isNaN(this.#readSinceMs)) return;
+    this.#readSinceMs = this.#budget.nowMs();
+    this.#budget.arrives(this, true);
+  }
+
+  /** It is not read for now. */
+  pause(): void {
+    if (Number.isNaN(this.#readSinceMs)) return;
+    this.#readMs += this.#budget.nowMs() - this.#readSinceMs;
+    this.#readSinceMs = Number.NaN;
+    this.#budget.arrives(this, false);
+  }
+
+  /** What had begun is whole; what comes next begins anew. */
+  whole(): void {
+    this.pause();
+    this.#arrivedBytes = 0;
+    this.#readMs = 0;
+  }
+
+  /** @internal How far the sender is behind a brisk one. */
+  lagMs(nowMs: number): number {
+    return lagMs(this.#readMs + nowMs - this.#readSinceMs, this.#arrivedBytes);
+  }
+
   /** Holds exactly so many bytes from now on; more than before only where they are in memory already. */
   resize(bytes: number): void {
     if (!this.#isClosed) this.#hold(bytes);
@@ -295,12 +394,14 @@ export class ByteShare {
 
   /** Gives everything back; the share can be used again. */
   release(): void {
+    this.whole();
     this.#hold(0);
   }
 
   /** Gives everything back for good. Who waits with the share is told `aborted`. */
   close(): void {
     if (this.#isClosed) return;
+    this.pause();
     this.#isClosed = true;
     this.#hold(0);
     this.#budget.ended(this);

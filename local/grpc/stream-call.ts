@@ -1,7 +1,7 @@
 import { constants } from 'node:http2';
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { ByteShare, ShareOwner } from '../../core/byte-budget.ts';
+import type { ByteShare, Sender, ShareOwner } from '../../core/byte-budget.ts';
 import type { SharedLimit } from '../../core/shared-limit.ts';
 import { GrpcError, STATUS } from '../../handlers/grpc/call.ts';
 import type { Ending, GrpcEnding, GrpcTransport } from '../../handlers/grpc/call.ts';
@@ -52,7 +52,7 @@ interface Waiter {
 }
 
 /** One call of gRPC over one stream of HTTP/2. */
-export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expected {
+export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expected, Sender {
   readonly path: string;
   readonly request: Request;
   received = 0;
@@ -139,7 +139,10 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     if (this.received === 0 && this.#messages.heldBytes === 0) this.#firstMs = performance.now();
     // What is here may be the beginning of a long message.
     if (this.#waitsForReader) this.#readOn();
-    return new Promise((resolve, reject) => { this.#waiter = { resolve, reject }; });
+    return new Promise((resolve, reject) => {
+      this.#waiter = { resolve, reject };
+      this.#expectMore();
+    });
   }
 
   send(block: Uint8Array): Promise<void> | null {
@@ -180,6 +183,11 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     this.#fail(SLOW);
   }
 
+  /** Others need the room of its message, which comes too slowly. */
+  makeWay(): void {
+    this.#serving.guard.run(this.#stream, () => this.#fail(BUSY));
+  }
+
   /** It sends nothing of a large message. */
   cutOff(): void {
     this.#serving.guard.run(this.#stream, () => this.#fail(SLOW));
@@ -195,6 +203,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
       if (stream.aborted) return;
       this.#hasAll = true;
       this.#serving.flow.stalls.done(this);
+      this.#share?.whole();
       this.#serve();
     });
   }
@@ -203,7 +212,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     if (this.#isOver || this.#failure !== null) return;
     this.#firstMs = Number.NaN;
     const messages = this.#messages;
-    const share = this.#share ??= this.#serving.flow.uploads.share(null, this.#counted.caller);
+    const share = this.#share ??= this.#serving.flow.uploads.share(null, this.#counted.caller, this);
     const hasRoom = share.add(piece.length);
     messages.add(this.#waiter === null && piece.length < COPIED_BYTES_MAX && piece.buffer.byteLength > 4 * piece.length ? new Uint8Array(piece) : piece);
     if (this.#waiter !== null) this.#serve();
@@ -213,7 +222,10 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     if (!hasRoom && !this.#waitsForRoom) this.#goOnInTurn(share);
     if (this.#waiter === null && heldBytes > UNREAD_BYTES_MAX) this.#waitsForReader = true;
     if (this.#waitsForRoom || this.#waitsForReader) this.#pause();
-    else if (heldBytes > 0 && Number.isNaN(this.#owedMs)) this.#owedMs = performance.now();
+    else if (heldBytes > 0) {
+      if (Number.isNaN(this.#owedMs)) this.#owedMs = performance.now();
+      this.#expectMore();
+    }
   }
 
   /** Leaves what comes to the stream, and so to the client, until there is room for it. */
@@ -226,9 +238,15 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
     }, () => this.#fail(BUSY));
   }
 
+  /** What is here of a message that somebody waits for is not all of it. */
+  #expectMore(): void {
+    if (this.#waiter !== null && !this.#isPaused && this.#messages.heldBytes > 0) this.#share?.readOn();
+  }
+
   #pause(): void {
     this.#owedMs = Number.NaN;
     this.#serving.flow.stalls.done(this);
+    this.#share?.pause();
     if (this.#isPaused) return;
     this.#isPaused = true;
     this.#stream.pause();
@@ -247,6 +265,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   #resume(): void {
     if (!this.#isPaused || this.#waitsForRoom || this.#waitsForReader) return;
     this.#unpause();
+    this.#expectMore();
     this.#stream.resume();
   }
 
@@ -303,6 +322,7 @@ export class StreamCall implements GrpcTransport, WatchedCall, ShareOwner, Expec
   }
 
   #count(): void {
+    this.#share?.whole();
     this.#share?.resize(this.#messages.heldBytes + this.#lastBytes);
   }
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ByteShare, ShareOwner } from '../../core/byte-budget.ts';
+import type { ByteShare, Sender, ShareOwner } from '../../core/byte-budget.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { OnBytes } from '../../handlers/http/context.ts';
@@ -93,7 +93,7 @@ export interface ServedRequest {
  * also aborts when the server stops, and `readBytes` takes the place of `arrayBuffer()`, through which a body costs five times as much as
  * all the rest of a request.
  */
-export class LocalRequest implements ServedRequest, ShareOwner, Expected {
+export class LocalRequest implements ServedRequest, ShareOwner, Expected, Sender {
   readonly #message: IncomingMessage;
   readonly #reply: ServerResponse;
   readonly #serving: Serving;
@@ -104,6 +104,8 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected {
   #replyShare: ByteShare | null = null;
   #bodyShare: ByteShare | null = null;
   #caller: string | null = null;
+  /** Refuses the body that is being read. */
+  #refuse: (error: unknown) => void = () => {};
 
   constructor(message: IncomingMessage, reply: ServerResponse, serving: Serving) {
     this.#message = message;
@@ -141,6 +143,10 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected {
     // Over HTTP/2 a request ends alone.
     if (message.cutOff === undefined) message.socket.destroy();
     else message.cutOff();
+  }
+
+  makeWay(refusal: SkuaError): void {
+    this.#serving.guard.run(this.#message.socket, () => this.#refuse(refusal));
   }
 
   /** The body has been worked on, or is not wanted: its bytes count no more, and what still comes of it is dropped, up to a bound. */
@@ -196,7 +202,7 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected {
    */
   readBytes(bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array> {
     const message = this.#message;
-    const share = this.#bodyShare ??= this.#serving.flow.uploads.share(null, this.#caller);
+    const share = this.#bodyShare ??= this.#serving.flow.uploads.share(null, this.#caller, onBytes === undefined ? this : null);
     if (waiting.delete(message)) this.#reply.writeContinue();
     return new Promise((resolve, reject) => {
       // Whoever looks at the caller first may find that it went away meanwhile; nobody would tell any more.
@@ -214,6 +220,7 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected {
         share.release();
         reject(error as Error);
       };
+      this.#refuse = refuse;
       message.on('data', (part: Buffer) => {
         if (isRefused || share.isClosed) return;
         total += part.length;
@@ -228,10 +235,12 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected {
         if (first === null) first = part;
         else (parts ??= [first]).push(part);
         if (total > share.smallBytes) this.flow.stalls.expect(this);
-        if (!share.add(part.length)) this.#readOnInTurn(share, refuse);
+        if (share.add(part.length)) share.readOn();
+        else this.#readOnInTurn(share, refuse);
       });
       message.on('end', () => {
         this.flow.stalls.done(this);
+        share.whole();
         const body = parts !== null ? Buffer.concat(parts) : first ?? NO_BYTES;
         first = null;
         parts = null;
@@ -250,7 +259,9 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected {
     const message = this.#message;
     message.pause();
     this.flow.stalls.done(this);
+    share.pause();
     share.room().then(() => {
+      share.readOn();
       if (share.heldBytes > share.smallBytes) this.flow.stalls.expect(this);
     }, refuse).finally(() => message.resume());
   }

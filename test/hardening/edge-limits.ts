@@ -1,4 +1,5 @@
 /** Rows of the table of findings: limits that callers share. */
+const SLOW = 'test/hardening/slow-senders.test.ts';
 const RULE = 'test/hardening/shared-limit.test.ts';
 const CALLS = 'test/local/grpc/shared-limits.test.ts';
 const FLOODS = 'test/local/grpc/refused-floods.test.ts';
@@ -17,5 +18,9 @@ export const EDGE_LIMITS = [
   },
   { finding: '35 A1', request: 'more streams of an address than may wait to begin', before: 'all began, or were refused at once', now: 'the connection is told to go, and new ones of the address stay unread until there is room', test: FLOODS },
   { finding: '35 A1', request: 'bodies and messages of one caller that stand half-way', before: 'all of the bytes, until 120 s had passed', now: 'three quarters of the bytes; who holds little is admitted and waits behind nobody', test: BYTES },
+  {
+    finding: '35 A2', request: '416 beginnings of messages, each by another caller, that stall', before: 'they kept the bytes until 30 or 120 s had passed, and who waited for some was refused',
+    now: 'while somebody waits, the one that lags most behind 64 KiB a second goes, of those that we read', test: SLOW,
+  },
   { finding: '35 A1', request: 'random takers and givers of one limit', before: 'whoever came first', now: 'nobody takes all, and who holds little is admitted while there is room', test: RULE },
 ] as const;

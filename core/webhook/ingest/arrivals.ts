@@ -1,4 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
+import { lagMs, SLOW_MS } from '../../pace.ts';
 import { addressGroup } from '../../security/address-group.ts';
 
 /**
@@ -22,11 +23,6 @@ export const ARRIVAL_LIMITS: ArrivalLimits = {
   arrivingBytesMax: 268_435_456, connectorArrivingBytesMax: 134_217_728, addressArrivingBytesMax: 67_108_864,
   arrivingMax: 4_096, connectorArrivingMax: 2_048, addressArrivingMax: 512,
 };
-
-/** A body that arrives at this pace does not lag, in bytes a millisecond: 64 KiB a second. */
-const BRISK_BYTES_A_MS = 65.536;
-/** A body that lags no more than this had bad luck; one that lags more is slow. Milliseconds. */
-const SLOW_MS = 1_000;
 
 /** Why a body goes: its sender is slow, or all others are faster than it and there is no room. */
 export type Dropped = 'slow' | 'busy';
@@ -67,15 +63,14 @@ class Group {
     for (const body of this.bodies) {
       // Who has sent nothing takes none of the bytes.
       if (!isCrowded && body.bytes === 0) continue;
-      if (slowest === null || lagMs(body, nowMs) > lagMs(slowest, nowMs)) slowest = body;
+      if (slowest === null || lagOf(body, nowMs) > lagOf(slowest, nowMs)) slowest = body;
     }
     return slowest;
   }
 }
 
-/** For how long a body has been open beyond the time that a brisk sender needs for as many bytes; negative for a faster one. */
-function lagMs({ beganMs, bytes }: Body, nowMs: number): number {
-  return nowMs - beganMs - bytes / BRISK_BYTES_A_MS;
+function lagOf({ beganMs, bytes }: Body, nowMs: number): number {
+  return lagMs(nowMs - beganMs, bytes);
 }
 
 export class Arrivals {
@@ -129,7 +124,7 @@ export class Arrivals {
     for (const group of groups) {
       for (let slowest = group.surplus(nowMs); slowest !== null; slowest = group.surplus(nowMs)) {
         this.#end(slowest);
-        slowest.onDropped(lagMs(slowest, nowMs) > SLOW_MS ? 'slow' : 'busy');
+        slowest.onDropped(lagOf(slowest, nowMs) > SLOW_MS ? 'slow' : 'busy');
       }
     }
   }
