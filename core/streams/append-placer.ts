@@ -5,7 +5,7 @@ import { ANY, type EndOf, STREAM_EXISTS } from './api.ts';
 import { conflictError, decideAppend, decideHardDelete, decideSoftDelete, type Decision, lastNumberOf, metadataBytes, refusalOf } from './append-decision.ts';
 import { type AppendGroup, epochBytes } from './append-group.ts';
 import type { AppendRequest, CompleteChunkRequest, DeleteRequest, EpochRequest, EventsRequest } from './append-request.ts';
-import { SOFT_DELETE_JSON, withTruncateBefore } from './metadata.ts';
+import { parseMetadata, SOFT_DELETE_JSON, UNREADABLE_METADATA, withTruncateBefore } from './metadata.ts';
 import { TOMBSTONE_TYPE } from './names.ts';
 import type { CheckedEvents } from './pending-request.ts';
 import type { RecentIds } from './recent-ids.ts';
@@ -118,7 +118,7 @@ export class AppendPlacer {
   }
 
   #write(request: EventsRequest, state: StreamState, group: AppendGroup): Placed {
-    const json = revival(state.latest, request.isMeta);
+    const json = revival(state.latest, request.isMeta, request);
     if (this.#fit(request, request.bytes + (json === null ? 0 : metadataBytes(state, json)), group) === FULL) return FULL;
     if (request.error !== null) return TAKEN;
     request.first = lastNumberOf(state.latest, request.isMeta) + 1;
@@ -128,20 +128,18 @@ export class AppendPlacer {
     return TAKEN;
   }
 
-  /** Writes events behind the last one, and what a soft-deleted stream needs to come back: `$tb` moves to its first new event, in the same group. */
+  /** Writes events behind the last one, and what a soft-deleted stream needs to come back: `$tb` moves behind its last event that was deleted, in the same group. */
   #put(events: CheckedEvents, isMeta: boolean, isUnknown: boolean, state: StreamState, group: AppendGroup): void {
     const version = state.latest;
-    const json = revival(version, isMeta);
+    const json = revival(version, isMeta, events);
     const last = lastNumberOf(version, isMeta);
     const next = last + events.events.length;
     group.writeEvents(isMeta ? state.metaKey : state.key, last, events, isUnknown);
-    if (isMeta) {
-      const final = events.events.at(-1)!;
-      group.draft(state, version.withMetadata(next, final.data, final.isJson));
-    } else if (json === null) group.draft(state, version.withLast(next));
+    const written = isMeta ? withMetadataOf(version, next, events) : version.withLast(next);
+    if (json === null) group.draft(state, written);
     else {
-      group.writeMetadata(state.metaKey, version.metadataVersion, json, metadataBytes(state, json));
-      group.draft(state, version.withLast(next).withMetadata(version.metadataVersion + 1, json, true));
+      group.writeMetadata(state.metaKey, written.metadataVersion, json, metadataBytes(state, json));
+      group.draft(state, written.withMetadata(written.metadataVersion + 1, json, true));
     }
   }
 
@@ -156,17 +154,17 @@ export class AppendPlacer {
       return TAKEN;
     }
     let bytes = request.bytes + request.revivalBytes;
-    for (const { owner, isMeta } of request.parts) {
-      const state = this.#states.get(owner)!;
-      const json = revival(state.latest, isMeta);
+    for (const { part, checked } of request.runs) {
+      const state = this.#states.get(part.owner)!;
+      const json = revival(state.latest, part.isMeta, checked);
       if (json !== null) bytes += metadataBytes(state, json);
     }
     if (this.#fit(request, bytes, group) === FULL) return FULL;
     if (request.error !== null) return TAKEN;
     for (const { part, checked, isFirst } of request.runs) {
       const state = this.#states.get(part.owner)!;
+      part.last = lastNumberOf(state.latest, part.isMeta) + checked.events.length;
       this.#put(checked, part.isMeta, isFirst && part.expected < 0 && request.isRepeatable, state, group);
-      part.last = lastNumberOf(state.latest, part.isMeta);
       part.position = request.position = group.lastEventPosition;
     }
     return TAKEN;
@@ -218,9 +216,21 @@ export class AppendPlacer {
   }
 }
 
-/** The JSON of the metadata with which a soft-deleted stream comes back; null for every other one. */
-function revival(version: StreamVersion, isMeta: boolean): Uint8Array | null {
-  return isMeta || version.softDeleteJson === null ? null : withTruncateBefore(version.softDeleteJson, version.lastNumber + 1);
+function withMetadataOf(version: StreamVersion, number: number, { events }: CheckedEvents): StreamVersion {
+  const { data, isJson } = events.at(-1)!;
+  return version.withMetadata(number, data, isJson);
+}
+
+/**
+ * The JSON of the metadata with which a soft-deleted stream comes back; null for every other one. Metadata that say nothing of `$tb` bring it back without the events that
+ * were deleted; what they say of `$tb` counts, and so it may stay deleted.
+ */
+function revival(version: StreamVersion, isMeta: boolean, { events }: CheckedEvents): Uint8Array | null {
+  if (version.softDeleteJson === null) return null;
+  if (!isMeta) return withTruncateBefore(version.softDeleteJson, version.lastNumber + 1);
+  const { data, isJson } = events.at(-1)!;
+  const metadata = parseMetadata(data, isJson, 1);
+  return metadata.truncateBefore === undefined && metadata !== UNREADABLE_METADATA ? withTruncateBefore(data, version.lastNumber + 1) : null;
 }
 
 /** The refusal is told with the group's outcome, because the state behind it may be that of the group. */

@@ -16,7 +16,7 @@ export const METASTREAM_METADATA: StreamMetadata = { maxCount: 1 };
  * concerns. This very object tells it from a list that names nobody on purpose.
  */
 export const UNREADABLE_LIST: AccessList = Object.freeze({ read: [], write: [], delete: [], metadataRead: [], metadataWrite: [] });
-const UNREADABLE_METADATA: StreamMetadata = Object.freeze({ acl: UNREADABLE_LIST });
+export const UNREADABLE_METADATA: StreamMetadata = Object.freeze({ acl: UNREADABLE_LIST });
 
 const I64_MAX_TEXT = '9223372036854775807';
 const I32_MAX = 2_147_483_647;

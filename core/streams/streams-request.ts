@@ -75,7 +75,7 @@ export class StreamsRequest extends PendingRequest {
       return { ...one, isMeta, owner: isMeta ? originalOf(one.stream) : one.stream, isWritten: parts.has(one.stream) };
     });
     this.isRepeatable = isRepeatable;
-    this.revivalBytes = this.parts.reduce((sum, part) => sum + (part.isMeta && parts.has(part.owner) ? revivalOf(part, this.runs) : 0), 0);
+    this.revivalBytes = this.parts.reduce((sum, part) => sum + (part.isMeta ? revivalOf(part, this.runs) : 0), 0);
     const touched = new Set([...parts.keys(), ...checks.map(({ stream }) => stream)]).size;
     if (touched > STREAMS_PER_WRITE_MAX) throw new SkuaError('bad_request', `One write may touch and check ${STREAMS_PER_WRITE_MAX} streams, and this one has ${touched}: split it.`, { limit: STREAMS_PER_WRITE_MAX, size: touched });
   }
@@ -129,7 +129,8 @@ function runsOf(writes: readonly StreamWrite[], parts: ReadonlyMap<string, Strea
   return runs;
 }
 
-function revivalOf({ events, owner }: StreamPart, runs: readonly StreamRun[]): number {
+function revivalOf({ stream, events, owner }: StreamPart, runs: readonly StreamRun[]): number {
   const longest = events.reduce((max, { data }) => Math.max(max, data.length), 0);
-  return runs.filter(({ part }) => part.stream === owner).length * (REVIVAL_BYTES + 3 * owner.length + REWRITTEN_FACTOR * longest);
+  const behind = runs.filter(({ part }) => part.stream === owner || part.stream === stream).length - 1;
+  return behind * (REVIVAL_BYTES + 3 * owner.length + REWRITTEN_FACTOR * longest);
 }

@@ -437,7 +437,7 @@ export interface Store {
   metadata(stream: string): Promise<RecordedMetadata>;
 
   /**
-   * Replaces the metadata of a stream, which need not exist yet.
+   * Replaces the metadata of a stream, which need not exist yet. One that was deleted comes back by it, without the events that were deleted unless `truncateBefore` says otherwise.
    *
    * @throws as `append`; `invalid_metadata` (data: key) for a value that means nothing.
    */

@@ -218,6 +218,33 @@ describe('soft delete and return', () => {
     expect(await store.streamInfo('s')).toMatchObject({ isSoftDeleted: false, metadataVersion: 2 });
   });
 
+  it('by metadata: what was deleted stays away, unless they say where the stream begins', async () => {
+    for (const [text, shown, written] of [
+      ['{"$maxCount":5}', [], '{"$maxCount":5,"$tb":3}'], ['{}', [], '{"$tb":3}'], ['{"own":1}', [], '{"$tb":3,"own":1}'], ['{"$tb":1}', [1, 2], null],
+    ] as const) {
+      const first = setUp({ misses: 0.2 });
+      await first.store.append('s', ANY, events(3));
+      await first.store.deleteStream('s', ANY, 'soft');
+      const set = await setMetadata(first.store, 's', text);
+      for (const { store } of [first, setUp({ from: first })]) {
+        expect(set).toMatchObject({ firstEventNumber: 1, lastEventNumber: 1 });
+        expect(numbers((await store.readStream('s', { direction: 'forward', from: 0, count: 9 })).events)).toEqual(shown);
+        expect(textOf(await store.readEvent('$$s', 'last'))).toBe(written ?? text);
+        expect(await store.streamInfo('s')).toMatchObject({ lastEventNumber: 2, isSoftDeleted: false, metadataVersion: written === null ? 1 : 2 });
+      }
+    }
+  });
+
+  it('by metadata in a write to several streams', async () => {
+    const { store } = setUp();
+    await store.append('s', ANY, events(3));
+    await store.deleteStream('s', ANY, 'soft');
+    const metadata = event('{"$maxCount":5}', { type: '$metadata', isJson: true });
+    const { streams } = await store.appendToStreams([{ stream: '$$s', expectedVersion: ANY, events: [metadata] }, { stream: 's', expectedVersion: ANY, events: events(1) }]);
+    expect(streams).toMatchObject([{ stream: '$$s', lastEventNumber: 1 }, { stream: 's', lastEventNumber: 3 }]);
+    expect(numbers((await store.readStream('s', { direction: 'forward', from: 0, count: 9 })).events)).toEqual([3]);
+  });
+
   it('keeps other members, also within one group and after a restart', async () => {
     const first = setUp();
     await Promise.all([

@@ -8,6 +8,9 @@ import type { Ids } from '../../core/ports/ids.ts';
 import { modelMetadata } from './model-metadata.ts';
 import { checkCount, checkEvent, checkExpectedForm, checkMeaning, checkName, compare, conflict, deleted, matches } from './model-rules.ts';
 
+/** Keys of metadata that mean something, in the order in which they are written. */
+const KNOWN_KEYS: readonly string[] = ['$maxCount', '$maxAge', '$tb', '$tmp', '$cacheControl', '$acl'];
+
 /** One stream of a write to several. */
 interface ModelPart {
   readonly stream: string;
@@ -52,8 +55,10 @@ export class ModelStore implements EventStore {
     if (repeat !== null) return repeat;
     this.#checkExpected(stream, expected, last);
     const revival = this.#metadataOf(stream).truncateBefore === TOMBSTONE ? this.#metadataEvent(String(last + 1), stream) : null;
+    const owner = this.#ownerOfDeleted(stream);
     const written = events.map((event) => this.#write(stream, event));
     if (revival !== null) this.#write(`$$${stream}`, revival);
+    if (owner !== null) this.#hideDeleted(owner);
     this.#wake();
     return { firstEventNumber: last + 1, lastEventNumber: last + events.length, position: written.at(-1)?.position ?? this.end, isRepeat: false };
   }
@@ -77,14 +82,17 @@ export class ModelStore implements EventStore {
     this.#assertAllowed(parts, checks);
     const outcomes = new Map<string, StreamOutcome>();
     let pending: NewEvent | null = null;
+    let owner: string | null = null;
     for (const [i, { stream, events }] of writes.entries()) {
       const revival = this.#metadataOf(stream).truncateBefore === TOMBSTONE ? this.#metadataEvent(String(this.#last(stream) + 1), stream) : null;
+      owner = owner ?? this.#ownerOfDeleted(stream);
       for (const event of events) outcomes.set(stream, { stream, lastEventNumber: this.#last(stream) + 1, position: this.#write(stream, event).position });
       pending = pending ?? revival;
       // What follows in the same stream is written with it.
-      if (pending === null || writes[i + 1]?.stream === stream) continue;
-      this.#write(`$$${stream}`, pending);
-      pending = null;
+      if (writes[i + 1]?.stream === stream) continue;
+      if (pending !== null) this.#write(`$$${stream}`, pending);
+      if (owner !== null) this.#hideDeleted(owner);
+      pending = owner = null;
     }
     this.#wake();
     return { streams: parts.map(({ stream }) => outcomes.get(stream)!), position: Math.max(...[...outcomes.values()].map(({ position }) => position)), isRepeat: false };
@@ -279,13 +287,25 @@ export class ModelStore implements EventStore {
     return written;
   }
 
-  /** Metadata with only `$tb`, or, for a stream that comes back, with the other members it had. */
+  /** Metadata with only `$tb`, or, for a stream that comes back, with the other members it had; those that mean something first, in their order. */
   #metadataEvent(truncateBefore: string, returning?: string): NewEvent {
     const previous = this.log.findLast((e) => e.stream === `$$${returning}`);
     const members = previous === undefined ? {} : (JSON.parse(decodeText(previous.data)) as Record<string, unknown>);
     delete members['$tb'];
-    const others = JSON.stringify(members).slice(1, -1);
-    return { id: this.#newId(), type: '$metadata', isJson: true, data: encodeText(`{"$tb":${truncateBefore}${others === '' ? '' : `,${others}`}}`), metadata: new Uint8Array(0) };
+    const texts = new Map(Object.entries(members).map(([key, value]) => [key, JSON.stringify(value)])).set('$tb', truncateBefore);
+    const keys = [...KNOWN_KEYS.filter((key) => texts.has(key)), ...[...texts.keys()].filter((key) => !KNOWN_KEYS.includes(key))];
+    return { id: this.#newId(), type: '$metadata', isJson: true, data: encodeText(`{${keys.map((key) => `"${key}":${texts.get(key)!}`).join(',')}}`), metadata: new Uint8Array(0) };
+  }
+
+  /** The stream that is deleted and whose metadata this is. */
+  #ownerOfDeleted(stream: string): string | null {
+    const owner = stream.startsWith('$$') ? stream.slice(2) : null;
+    return owner !== null && this.#metadataOf(owner).truncateBefore === TOMBSTONE ? owner : null;
+  }
+
+  /** What was deleted stays away, where the metadata with which a stream comes back say nothing of it. */
+  #hideDeleted(stream: string): void {
+    if (this.#metadataOf(stream).truncateBefore === undefined) this.#write(`$$${stream}`, this.#metadataEvent(String(this.#last(stream) + 1), stream));
   }
 
   #newId(): string {
