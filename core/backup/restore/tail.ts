@@ -6,6 +6,7 @@ import { ChunkProof } from '../../log/chunk-proof.ts';
 import { decodeEpoch, SYSTEM } from '../../log/records.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { StorageFile } from '../../ports/storage.ts';
+import { optional, record, whole, wrongText } from '../../shape.ts';
 import { decodeText } from '../../text.ts';
 import type { Repository } from '../repository/api.ts';
 import { isProven } from '../repository/manifest.ts';
@@ -169,10 +170,23 @@ export class ShippedEpochs {
     this.#next = position + bytes.length;
     this.#walk.push(bytes, ({ frame }) => {
       if (frame.type !== SYSTEM) return true;
-      // Members that are zero are left out; disk-format.md section 3.7.
-      const { epochNumber } = JSON.parse(decodeText(decodeEpoch(frame).json)) as { epochNumber?: number };
-      this.last = { position: frame.position, number: Number(epochNumber ?? 0) };
+      this.last = { position: frame.position, number: epochNumberOf(decodeText(decodeEpoch(frame).json), frame.position) };
       return true;
     });
   }
+}
+
+/** Members that are zero are left out; disk-format.md section 3.7. */
+const epochShape = record<{ readonly epochNumber?: number }>({ epochNumber: optional(whole(-1)) });
+
+function epochNumberOf(text: string, position: number): number {
+  let epoch: unknown;
+  try {
+    epoch = JSON.parse(text);
+  } catch {
+    // Told as what it is: no object.
+  }
+  const wrong = epochShape(epoch, '');
+  if (wrong !== null) throw new SkuaError('repository_damaged', `The epoch at position ${position} of the log that was shipped ${wrongText(wrong)}. Restore to a moment before it, or from another backup.`, { position, member: wrong.member });
+  return (epoch as { readonly epochNumber?: number }).epochNumber ?? 0;
 }

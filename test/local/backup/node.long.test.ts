@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { restoreBackup } from '../../../core/backup/restore/restore.ts';
@@ -159,6 +159,25 @@ describe('with a repository', () => {
       await ended(node);
     }
     expect((await node.json('GET', '/admin/backups')).backups.map(({ id }: { id: string }) => id)).toEqual(made.slice(0, 2));
+  });
+
+  test('what file managers leave in the repository stops neither lists nor retention, is told once, and stays', async () => {
+    const strangers = ['manifests/.DS_Store', 'manifests/Thumbs.db', 'blobs/.DS_Store', 'shipped/desktop.ini', 'active/._x', 'notes.txt'].map((name) => path.join(repository(), name));
+    const node = await start('--backup-repository', repository(), '--backup-keep-last', '1');
+    const made: string[] = [];
+    for (let i = 0; i < 3; i++) {
+      await node.append('orders', 2);
+      made.unshift((await node.json<{ backupId: string }>('POST', '/admin/backup')).backupId);
+      await ended(node);
+      if (i > 0) continue;
+      for (const stranger of strangers) {
+        await mkdir(path.dirname(stranger), { recursive: true });
+        await writeFile(stranger, 'x');
+      }
+    }
+    expect((await node.json('GET', '/admin/backups')).backups.map(({ id }: { id: string }) => id)).toEqual(made.slice(0, 1));
+    expect(node.log.lines.filter(({ level, message }) => level === 'warn' && message.includes('passed over'))).toMatchObject([{ message: expect.stringMatching(/ in .* ha(s a name|ve names) that none of ours has there \(/) }]);
+    for (const stranger of strangers) expect(await readFile(stranger, 'utf8')).toBe('x');
   });
 
   test('with pauseScavenge a scavenge that runs goes on afterwards', async () => {
