@@ -19,6 +19,7 @@ import { durationText, Progress } from '../cli/progress.ts';
 import type { Phases } from '../cli/progress.ts';
 import { objectsAt, withObjectsAt } from '../on-objects/looked-at.ts';
 import { newScratch } from '../on-objects/scratch.ts';
+import { lookedAt } from '../store/look-at-directory.ts';
 import type { verifyOptions } from './options.ts';
 
 const PHASES = { log: 'checking the log', index: 'checking the index', 'scavenge-database': 'checking the scavenge database' } as const;
@@ -41,8 +42,9 @@ export async function runVerify({ options, given, positionals }: Input<typeof ve
   const storage = new FilesystemStorage({ root: directory, mustExist: true, ...(options.index !== null && { indexRoot: options.index }) });
   const started = systemClock.monotonicMs();
   const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
+  const over = await lookedAt(directory, options.index, true, io);
   try {
-    const run = verifyDirectory({ storage, digests: nodeDigests, clock: systemClock, scavengeStates: new SqliteScavengeStates({ indexRoot: storage.indexRoot }) });
+    const run = verifyDirectory({ storage: over?.storage ?? storage, digests: nodeDigests, clock: systemClock, scavengeStates: over?.states ?? new SqliteScavengeStates({ indexRoot: storage.indexRoot }) });
     let next = await run.next();
     for (; next.done !== true; next = await run.next()) {
       const message = next.value;
@@ -62,6 +64,7 @@ export async function runVerify({ options, given, positionals }: Input<typeof ve
     throw error;
   } finally {
     progress.clear();
+    await over?.remove();
   }
 }
 
