@@ -48,6 +48,7 @@ export async function beginLog(options: ResetOptions): Promise<ObjectManifest> {
   const { world, source, beforeManifest } = options;
   const { objects, clock, digests, ids } = world;
   await requireNone(world);
+  await objects.begin?.();
   await probe(world);
   const uploads = new Uploads(options);
   const { checkpoints: { writer: logEnd }, chunkSizeBytes } = source.snapshot;

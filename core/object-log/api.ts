@@ -27,6 +27,8 @@ export interface ObjectLogOptions {
   readonly chunkSizeBytes?: number;
   /** The log is a cluster's, and says so from now on (`cluster` of the manifest). Default false, which leaves it as it is. */
   readonly isCluster?: boolean;
+  /** The log has begun already: where there is none it is not begun, which is `storage_unreachable`. Default false. */
+  readonly mustExist?: boolean;
   /** A reply counts only for this long after the request that proved its number free (rule 4). Default 5 minutes. */
   readonly freshMs?: number;
   /** A dropped object goes only after this long (rule 5); at least twice `freshMs`. Default 1 hour. */

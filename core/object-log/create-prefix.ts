@@ -9,15 +9,17 @@ import { createManifest, newestManifest, type ObjectManifest } from './manifest.
 const PROBE_CREATES = 8;
 const PROBES_MAX = 5;
 
-/** The newest manifest of the store under the prefix, which is created where there is none, and is marked as a cluster's where that is asked for. Throws `prefix_unsuitable`. */
+/** The newest manifest of the store under the prefix, which is created where there is none, and is marked as a cluster's where that is asked for. Throws `prefix_unsuitable`, and `storage_unreachable` where there is none and `mustExist` says that there was one. */
 export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions): Promise<ObjectManifest> {
   const { objects, digests } = world;
   const newest = await newestManifest(objects, digests);
   if (newest !== null) return asAsked(world, options, newest);
+  if (options.mustExist === true) throw new SkuaError('storage_unreachable', `There is no log in ${objects.place}, where there was one: the place was emptied, or another one lies there. A log is begun once, and never in place of one that is gone. Put it back; \`skua cluster reset\` begins a new one from a copy.`, { place: objects.place });
   const chunkSizeBytes = options.chunkSizeBytes ?? CHUNK_SIZE_DEFAULT_BYTES;
   if (!Number.isInteger(chunkSizeBytes) || chunkSizeBytes < CHUNK_SIZE_MIN_BYTES || chunkSizeBytes > CHUNK_SIZE_MAX_BYTES) {
     throw new SkuaError('bad_option', `chunkSizeBytes is ${chunkSizeBytes}; it must be a whole number from ${CHUNK_SIZE_MIN_BYTES} to ${CHUNK_SIZE_MAX_BYTES}.`, { option: 'chunkSizeBytes', value: chunkSizeBytes });
   }
+  await objects.begin?.();
   await probe(world);
   const first: ObjectManifest = {
     format: 1, number: 1, storeId: newUuid(world.ids), writtenMs: Math.floor(world.clock.nowMs()), chunkSizeBytes,
@@ -66,11 +68,13 @@ export async function probe(world: Pick<ObjectWorld, 'objects' | 'ids'>): Promis
       else if (isSkuaError(reply.reason, 'outcome_unknown')) unknown++;
       else throw reply.reason;
     }
+    // Whoever is told that it was late may have won: the reply of a create can be lost below the store, and its repeat finds its own work.
+    const there = created === 0 ? await objects.get(key) : null;
     await objects.remove([key]);
     if (created > 1) throw unsuitable(objects, `${created} of ${PROBE_CREATES} conditional creates of one object won`);
     // With a lost reply it can't be told that none won.
     if (created === 1) return;
-    if (unknown === 0) throw unsuitable(objects, 'no conditional create of a new object won');
+    if (unknown === 0 && there === null) throw unsuitable(objects, 'no conditional create of a new object won');
     if (tries === PROBES_MAX) throw new SkuaError('storage_unreachable', `${objects.place} does not answer conditional creates: try again when it works.`, {});
   }
 }

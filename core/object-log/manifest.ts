@@ -325,15 +325,20 @@ export async function createManifest(world: { readonly objects: ObjectStore; rea
   const untilMs = clock.monotonicMs() + deadlineMs;
   let isUndecided = false;
   for (let waitMs = UNDECIDED_WAIT_FIRST_MS; ; waitMs = Math.min(2 * waitMs, UNDECIDED_WAIT_MAX_MS)) {
+    let there: Uint8Array | null;
     try {
       if (await objects.create(key, bytes) === 'created') return 'created';
-      const there = await objects.get(key);
-      return there !== null && there.length === bytes.length && equalBytes(there, 0, bytes, 0, bytes.length) ? 'created' : 'lost';
+      // It may be ours, as the reply of a create can be lost below the store: until that has been looked at nothing is decided.
+      isUndecided = true;
+      there = await objects.get(key);
     } catch (error) {
       if (!isUndecided && !isSkuaError(error, 'outcome_unknown')) throw error;
       isUndecided = true;
       if (clock.monotonicMs() >= untilMs) throw new SkuaError('outcome_unknown', `It could not be found out whether the manifest ${key} was written: ${objects.place} does not answer.`, { key }, error);
       await clock.sleep(waitMs);
+      continue;
     }
+    if (there === null) throw new SkuaError('outcome_unknown', `The manifest ${key} was there and is gone: newer ones have followed it, so whose it was can't be found out.`, { key });
+    return there.length === bytes.length && equalBytes(there, 0, bytes, 0, bytes.length) ? 'created' : 'lost';
   }
 }

@@ -44,8 +44,21 @@ export interface ObjectStore {
   list(prefix: string, options?: ListOptions): Promise<ObjectPage>;
   /** Removes objects; those that are absent are no error. */
   remove(keys: readonly string[], signal?: AbortSignal): Promise<void>;
+  /**
+   * Makes the place itself where it is not there, durably: for whoever begins a log or a repository in it, once. Without that every change rejects with
+   * `storage_unreachable` where the place is missing. Left out where a place is not made by those who use it.
+   */
+  begin?(): Promise<void>;
+  /**
+   * A directory may be renamed or unmounted, and another one lie in its place. Where that looks so, `why` is asked, with what lies there now, before anything is
+   * answered: null says that it is what the caller knows, and not older; else why it is not, and every call rejects with `storage_unreachable` until the right one is
+   * back. Where nobody can say, it is refused. Ends with the function that is returned. Left out where a place can't be exchanged.
+   */
+  recognise?(why: WhyAnother): () => void;
   close(): Promise<void>;
 }
+
+export type WhyAnother = (there: ObjectStore) => Promise<string | null>;
 
 export interface GetOptions {
   readonly from?: number;

@@ -1,10 +1,12 @@
-import { mkdir, open } from 'node:fs/promises';
+import { mkdir, open, readFile } from 'node:fs/promises';
 import * as path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { SkuaError } from '../../core/errors.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import type { AnchorPlace } from '../../core/proof/anchoring.ts';
-import type { Anchor } from '../../core/proof/layout.ts';
-import { encodeText } from '../../core/text.ts';
+import { type Anchor, parseAnchor } from '../../core/proof/layout.ts';
+import { decodeText, encodeText } from '../../core/text.ts';
+import { identityOf, rootMissing, rootReplaced } from '../fs/root.ts';
 import { openObjects, parsePlace } from '../objects/open.ts';
 
 const MS_PER_DAY = 86_400_000;
@@ -35,19 +37,36 @@ export async function openAnchorPlace({ place, lockDays, s3 }: AnchorPlaceOption
   }
 }
 
-/** A line of JSON behind those before it, durable. Nothing of the file is ever changed. */
+/**
+ * A line of JSON behind those before it, durable. Nothing of the file is ever changed. Its folder is made by the first anchor of a process, and never again: from then on it
+ * has to be the same one, or hold the last anchor. Else `storage_unreachable`, until it is back.
+ */
 export function filePlace(file: string): AnchorPlace {
+  const folder = path.dirname(path.resolve(file));
+  let root: string | null = null;
+  let last = '';
+  const mustBeRoot = async (): Promise<void> => {
+    const found = identityOf(folder);
+    if (found === null) throw rootMissing(folder);
+    if (found === root) return;
+    if (!(await readFile(file, 'utf8').catch(() => '')).includes(last)) throw rootReplaced(folder, 'it does not hold the last anchor');
+    root = found;
+  };
   return {
     name: file,
     async put(anchor) {
-      await mkdir(path.dirname(path.resolve(file)), { recursive: true });
+      if (last === '') await mkdir(folder, { recursive: true });
+      else await mustBeRoot();
+      const line = `${JSON.stringify(anchor)}\n`;
       const opened = await open(file, 'a');
       try {
-        await opened.appendFile(`${JSON.stringify(anchor)}\n`);
+        await opened.appendFile(line);
         await opened.datasync();
       } finally {
         await opened.close();
       }
+      last = line;
+      await mustBeRoot();
     },
     close: async () => {},
   };
@@ -78,12 +97,22 @@ export function objectPlace(objects: ObjectStore, lockDays: number, nowMs: () =>
     name: objects.place,
     async put(anchor, signal) {
       const bytes = encodeText(`${JSON.stringify(anchor)}\n`);
-      if (lockDays === 0) await objects.create(anchorKey(anchor), bytes, signal);
+      const key = anchorKey(anchor);
+      let outcome: 'created' | 'exists';
+      if (lockDays === 0) outcome = await objects.create(key, bytes, signal);
       else if (objects.createLocked === undefined) throw new SkuaError('bad_option', `${objects.place} knows no object lock: leave Proof:LockDays out, or name a bucket.`, { option: 'Proof:LockDays' });
-      else await objects.createLocked(anchorKey(anchor), bytes, nowMs() + lockDays * MS_PER_DAY, signal);
+      else outcome = await objects.createLocked(key, bytes, nowMs() + lockDays * MS_PER_DAY, signal);
+      if (outcome === 'exists') await mustSay(objects, key, anchor, signal);
     },
     close: () => objects.close(),
   };
+}
+
+/** Of an attempt before, or of somebody who wanted to be first: only what it says tells. */
+async function mustSay(objects: ObjectStore, key: string, anchor: Anchor, signal: AbortSignal): Promise<void> {
+  const there = await objects.get(key, { signal });
+  if (there !== null && isDeepStrictEqual({ ...parseAnchor(decodeText(there), key), madeAt: '' }, { ...anchor, madeAt: '' })) return;
+  throw new SkuaError('proof_failed', `${key} in ${objects.place} is there already, and is not the anchor that belongs there: somebody else wrote it. Name another place, and look who writes to this one.`, { key, place: objects.place });
 }
 
 /** Of the same log at the same place it is the same anchor, but for the time at which it was made. */

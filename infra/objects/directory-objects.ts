@@ -2,14 +2,15 @@ import { open, rename, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import * as path from 'node:path';
 import { checkKey, checkPrefix, checkSmall, OBJECT_LIST_MAX, throwIfAborted } from '../../core/ports/object-store.ts';
-import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../core/ports/object-store.ts';
+import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore, WhyAnother } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/errors.ts';
+import { identityOf, rootMissing, rootReplaced } from '../fs/root.ts';
 import { infoOf, infosOf, walkKeys } from './directory-walk.ts';
 import { DurableFolders, linkOnce, outcomeUnknown, TemporaryFiles } from './durable-files.ts';
 import { directoryError, isAbsent, readAll, readInto, readIntoBlocking, writeBytes, writeContent } from './file-content.ts';
 
 interface DirectoryObjectsOptions {
-  /** Made at the first write. */
+  /** Made by `begin` alone. */
   readonly root: string;
   /** What leftovers of crashes are judged by; the system's time by default. */
   readonly nowMs?: () => number;
@@ -22,6 +23,10 @@ interface DirectoryObjectsOptions {
  * for `create` by a hard link, of which only one can succeed; then its folder is synced. A crash before that leaves a
  * temporary file (also one that was made for the next call and is empty), removed after a day, and a crash behind it the whole object. Any number of processes may
  * use one directory. No key may be the folder of another.
+ *
+ * The root is known by device and inode from the first call that finds it. Every call looks whether its path still leads there before it changes anything, and
+ * again before it answers, so that what was acknowledged, found, or not found, was so in that directory. Two exchanges in the microseconds between two
+ * looks, there and back, are not seen; a create is still made where its temporary file was, since a link takes both names from the path.
  */
 export class DirectoryObjects implements ObjectStore {
   readonly place: string;
@@ -31,6 +36,12 @@ export class DirectoryObjects implements ObjectStore {
   #cleaning: Promise<void> | undefined;
   /** The last key that was to be created was there already. */
   #wasLate = false;
+  /** Device and inode of the root; null before it was found. */
+  #root: string | null = null;
+  /** Those who know what lies in it. */
+  readonly #knowing = new Set<WhyAnother>();
+  /** Another root is being looked at. */
+  #looking: Promise<void> | null = null;
 
   constructor(options: DirectoryObjectsOptions) {
     this.place = path.resolve(options.root);
@@ -42,7 +53,7 @@ export class DirectoryObjects implements ObjectStore {
   async get(key: string, options: GetOptions = {}): Promise<Uint8Array | null> {
     checkKey(key);
     throwIfAborted(options.signal, key);
-    return this.#guard(key, async () => {
+    return this.#read(key, async () => {
       if (this.#isBlocking && options.into !== undefined && options.length !== undefined) return readIntoBlocking(this.#file(key), options.into.subarray(0, options.length), options.from ?? 0);
       const handle = await this.#open(key);
       if (handle === null) return null;
@@ -72,7 +83,7 @@ export class DirectoryObjects implements ObjectStore {
   async head(key: string, signal?: AbortSignal): Promise<ObjectInfo | null> {
     checkKey(key);
     throwIfAborted(signal, key);
-    return this.#guard(key, async () => infoOf(this.place, key));
+    return this.#read(key, async () => infoOf(this.place, key));
   }
 
   async put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void> {
@@ -87,20 +98,15 @@ export class DirectoryObjects implements ObjectStore {
     checkSmall(key, bytes);
     throwIfAborted(signal, key);
     return this.#guard(key, async () => {
+      const root = await this.#mustBeRoot();
       const folder = path.dirname(this.#file(key));
       // Of several who create keys in turn, most of those who come too late are spared the writing.
-      if (this.#wasLate && infoOf(this.place, key) !== null) return this.#exists(folder);
+      if (this.#wasLate && infoOf(this.place, key) !== null) return this.#settled(key, root, folder, 'exists');
       this.#wasLate = false;
       return this.#temporary.with((handle) => writeBytes(handle, bytes), async (temporary) => {
         throwIfAborted(signal, key);
         const isFirst = await this.#place(folder, () => linkOnce(temporary, this.#file(key), key, this.place));
-        if (!isFirst) return this.#exists(folder);
-        try {
-          await this.#folders.sync(folder);
-        } catch (error) {
-          throw outcomeUnknown(key, this.place, error);
-        }
-        return 'created' as const;
+        return this.#settled(key, root, folder, isFirst ? 'created' : 'exists');
       }, true);
     });
   }
@@ -115,7 +121,7 @@ export class DirectoryObjects implements ObjectStore {
     throwIfAborted(signal, '');
     await this.#clean();
     let key: string | null = '';
-    await this.#guard('', () => this.#temporary.with(async (handle) => {
+    await this.#change('', () => this.#temporary.with(async (handle) => {
       await writeContent(handle, '', sizeBytes, content, { signal, isBlocking: this.#isBlocking });
       key = await name();
     }, async (temporary) => {
@@ -131,7 +137,7 @@ export class DirectoryObjects implements ObjectStore {
     throwIfAborted(options.signal, prefix);
     const max = Math.min(options.max ?? OBJECT_LIST_MAX, OBJECT_LIST_MAX);
     await this.#clean();
-    return this.#guard(prefix, async () => {
+    return this.#read(prefix, async () => {
       const objects: ObjectInfo[] = [];
       let keys: string[] = [];
       for await (const key of walkKeys(this.place, prefix, options.after ?? '')) {
@@ -154,7 +160,8 @@ export class DirectoryObjects implements ObjectStore {
     const folders = new Set<string>();
     for (const key of keys) {
       throwIfAborted(signal, key);
-      await this.#guard(key, async () => {
+      await this.#read(key, async () => {
+        await this.#isRoot();
         const file = this.#file(key);
         try {
           await unlink(file);
@@ -167,6 +174,20 @@ export class DirectoryObjects implements ObjectStore {
     for (const folder of folders) await this.#guard(keys[0]!, () => this.#folders.sync(folder));
   }
 
+  async begin(): Promise<void> {
+    await this.#guard('', async () => {
+      await this.#isRoot();
+      if (this.#root !== null) return;
+      await this.#folders.begin();
+      this.#root = identityOf(this.place);
+    });
+  }
+
+  recognise(why: WhyAnother): () => void {
+    this.#knowing.add(why);
+    return () => { this.#knowing.delete(why); };
+  }
+
   close(): Promise<void> {
     return this.#temporary.close();
   }
@@ -177,7 +198,7 @@ export class DirectoryObjects implements ObjectStore {
 
   async #replace(key: string, write: (handle: FileHandle) => void | Promise<void>, signal?: AbortSignal): Promise<void> {
     await this.#clean();
-    await this.#guard(key, () => this.#temporary.with(write, async (temporary) => {
+    await this.#change(key, () => this.#temporary.with(write, async (temporary) => {
       throwIfAborted(signal, key);
       await this.#name(temporary, key);
     }));
@@ -202,16 +223,77 @@ export class DirectoryObjects implements ObjectStore {
     }
   }
 
-  /** Whoever hears that a key is taken builds on it: it must not go with the power, although its writer may not have got so far. */
-  async #exists(folder: string): Promise<'exists'> {
-    this.#wasLate = true;
-    await this.#folders.sync(folder);
-    return 'exists';
+  /** Whoever hears that a key is taken builds on it: it must not go with the power, although its writer may not have got so far. From the link on nothing says that nothing was created. */
+  async #settled<T extends 'created' | 'exists'>(key: string, root: string, folder: string, outcome: T): Promise<T> {
+    this.#wasLate = outcome === 'exists';
+    try {
+      await this.#folders.sync(folder);
+      await this.#mustStillBe(root);
+    } catch (error) {
+      throw outcomeUnknown(key, this.place, error);
+    }
+    return outcome;
+  }
+
+  /** Whether the path leads to the root that is known, or to none while none is. Rejects with `storage_unreachable` where it leads elsewhere. */
+  async #isRoot(): Promise<void> {
+    const found = identityOf(this.place);
+    this.#root ??= found;
+    if (found === this.#root) return;
+    if (found === null) throw rootMissing(this.place);
+    // Calls of one moment share one look.
+    this.#looking ??= this.#recognised(found).finally(() => { this.#looking = null; });
+    await this.#looking;
+  }
+
+  async #mustBeRoot(): Promise<string> {
+    await this.#isRoot();
+    if (this.#root === null) throw rootMissing(this.place);
+    return this.#root;
+  }
+
+  /** What was changed in a root is not in another one, even if that is recognised as the same. */
+  async #mustStillBe(root: string): Promise<void> {
+    if (await this.#mustBeRoot() !== root) throw rootReplaced(this.place, 'it came while something was written');
+  }
+
+  /** Network and overlay file systems change device and inode of what is the same still, so those who know what lies there are asked. */
+  async #recognised(found: string): Promise<void> {
+    if (this.#knowing.size === 0) throw rootReplaced(this.place, 'its device or inode is another');
+    const there = new DirectoryObjects({ root: this.place });
+    // Nothing is removed there.
+    there.#cleaning = Promise.resolve();
+    for (const why of this.#knowing) {
+      const reason = await why(there).catch((error: unknown) => { throw rootReplaced(this.place, `it can't be read (${error instanceof Error ? error.message : String(error)})`, error); });
+      if (reason !== null) throw rootReplaced(this.place, reason);
+    }
+    await there.#isRoot();
+    if (there.#root !== found) throw rootReplaced(this.place, 'it changes while it is looked at');
+    this.#root = found;
+    this.#folders.forgetAll();
   }
 
   #clean(): Promise<void> {
     this.#cleaning ??= this.#temporary.removeLeftovers();
     return this.#cleaning;
+  }
+
+  /** What was found, or not found, was so in the root that is known. */
+  #read<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return this.#guard(key, async () => {
+      const found = await work();
+      await this.#isRoot();
+      return found;
+    });
+  }
+
+  #change<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return this.#guard(key, async () => {
+      const root = await this.#mustBeRoot();
+      const result = await work();
+      await this.#mustStillBe(root);
+      return result;
+    });
   }
 
   async #guard<T>(key: string, work: () => Promise<T>): Promise<T> {

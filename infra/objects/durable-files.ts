@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { SkuaError } from '../../core/errors.ts';
 import { TEMPORARY_FOLDER } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/errors.ts';
+import { rootMissing } from '../fs/root.ts';
 
 /** What lies in the temporary folder without being written to for this long, in milliseconds, was left by a crash: 24 hours. */
 const LEFTOVER_AFTER_MS = 86_400_000;
@@ -114,22 +115,25 @@ export class TemporaryFiles {
   }
 }
 
-/** Gives the file the name `target`, unless that is taken: then false. Of several processes that try, one succeeds. */
+/** What says for certain that nothing got its name. After any other failure of a link, such as of a network file system that did not answer, it may be there. */
+const CERTAIN: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ENOSPC', 'EDQUOT', 'EACCES', 'EROFS', 'EXDEV', 'ELOOP', 'ENAMETOOLONG']);
+
+/**
+ * Gives the file the name `target`, unless that is taken: then false. Of several processes that try, one succeeds. False does not say that another one was first: over a
+ * network the reply of a link that succeeded may be lost, and its repeat finds its own work. How many names the file has says nothing either, as copies of a directory
+ * give it more of them: only what lies under the name tells whose it is.
+ */
 export async function linkOnce(file: string, target: string, key: string, root: string): Promise<boolean> {
   try {
     await link(file, target);
     return true;
   } catch (error) {
-    switch (systemCode(error)) {
-      // Over a network the reply of a link that succeeded may be lost, and its repeat finds its own work.
-      case 'EEXIST': return (await stat(file)).nlink > 1;
-      case 'EIO': throw outcomeUnknown(key, root, error);
-      case 'EPERM':
-      case 'ENOTSUP':
-      case 'EMLINK':
-        throw new SkuaError('storage_denied', `${key} can't be created in ${root}: its file system has no hard links (${systemCode(error)}), which are needed so that only one of several writers succeeds. Use a directory on another file system.`, { key, path: root }, error);
-      default: throw error;
+    const code = systemCode(error);
+    if (code === 'EEXIST') return false;
+    if (code === 'EPERM' || code === 'ENOTSUP' || code === 'EMLINK') {
+      throw new SkuaError('storage_denied', `${key} can't be created in ${root}: its file system has no hard links (${code}), which are needed so that only one of several writers succeeds. Use a directory on another file system.`, { key, path: root }, error);
     }
+    throw CERTAIN.has(code) ? error : outcomeUnknown(key, root, error);
   }
 }
 
@@ -151,18 +155,42 @@ export class DurableFolders {
     this.#root = root;
   }
 
+  /** Makes the root, and the folders above it, where they are missing. */
+  async begin(): Promise<void> {
+    const first = await mkdir(this.#root, { recursive: true });
+    if (first === undefined) return;
+    for (let made = this.#root; made.length >= first.length; made = path.dirname(made)) await this.sync(path.dirname(made));
+  }
+
   /**
-   * Creates the folder and those above it. Their names are synced the first time even where they exist: another
+   * Creates the folder and those above it, up to the root, which has to be there. Their names are synced the first time even where they exist: another
    * process may have made them and not have come to its sync.
    */
   async ensure(folder: string): Promise<void> {
-    if (this.#known.has(folder)) return;
-    const first = await mkdir(folder, { recursive: true });
-    // Above the root only what was made just now counts: the rest is not ours, and need not be readable.
-    const top = first !== undefined && first.length <= this.#root.length ? path.dirname(first) : this.#root;
-    for (let made = folder; made !== top && made !== path.dirname(made); made = path.dirname(made)) await this.sync(path.dirname(made));
+    if (folder === this.#root || this.#known.has(folder)) return;
+    try {
+      await mkdir(folder);
+    } catch (error) {
+      const code = systemCode(error);
+      if (code === 'ENOENT') {
+        const above = path.dirname(folder);
+        if (above === this.#root) throw rootMissing(this.#root);
+        // It was known, and somebody has removed it.
+        this.#known.delete(above);
+        await this.ensure(above);
+        return this.ensure(folder);
+      }
+      if (code !== 'EEXIST') throw error;
+    }
+    await this.ensure(path.dirname(folder));
+    await this.sync(path.dirname(folder));
     if (this.#known.size >= KNOWN_MAX) this.#known.clear();
     this.#known.add(folder);
+  }
+
+  /** Another root is in use: nothing is known of its folders. */
+  forgetAll(): void {
+    this.#known.clear();
   }
 
   /** After this, `ensure` looks at the folder again: it was found to be gone. */

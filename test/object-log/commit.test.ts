@@ -130,14 +130,58 @@ describe('what the store refuses for certain', () => {
     expect(await ids(await bucket.open())).toEqual([first.id]);
   });
 
-  test('a failing read of the winner leaves nothing written', async () => {
+  test('a failing read of the winner says nothing of who won', async () => {
     const bucket = new Bucket();
     const [instance, other] = [await hooked(bucket), await bucket.open()];
     await other.store.append('s', ANY, [event()]);
     instance.hooks.onGet = async () => { throw new SkuaError('storage_unreachable', 'Gone.', {}); };
-    await expect(instance.store.append('s', ANY, [event()])).rejects.toMatchObject({ code: 'storage_unreachable' });
+    const second = event();
+    await expect(instance.store.append('s', ANY, [second])).rejects.toMatchObject({ code: 'commit_outcome_unknown' });
     instance.hooks.onGet = null;
     expect(await ids(instance)).toHaveLength(1);
+    expect(await instance.store.append('s', ANY, [second])).toMatchObject({ lastEventNumber: 1, isRepeat: false });
+  });
+});
+
+/** A store that creates the object and says that it was there: below a network file system the reply was lost, and its repeat found its own work. */
+const lateTwin = async (_key: string, create: () => Promise<'created' | 'exists'>) => {
+  await create();
+  return 'exists' as const;
+};
+
+describe('a create that took the number and was told that it is taken', () => {
+  test('is committed by its nonce', async () => {
+    const bucket = new Bucket();
+    const instance = await hooked(bucket);
+    instance.hooks.onCreate = lateTwin;
+    expect(await instance.store.append('s', ANY, [event()])).toMatchObject({ lastEventNumber: 0, isRepeat: false });
+  });
+
+  test('is not told as failed where the look at it fails', async () => {
+    const bucket = new Bucket();
+    const instance = await hooked(bucket);
+    instance.hooks.onCreate = lateTwin;
+    instance.hooks.onGet = async () => { throw new SkuaError('storage_unreachable', 'Gone.', {}); };
+    const first = event();
+    await expect(instance.store.append('s', ANY, [first])).rejects.toMatchObject({ code: 'commit_outcome_unknown' });
+    instance.hooks.onCreate = instance.hooks.onGet = null;
+    expect(await instance.store.append('s', ANY, [first])).toMatchObject({ lastEventNumber: 0, isRepeat: true });
+  });
+
+  test('is not told as failed, nor made again, where its object has gone since', async () => {
+    const bucket = new Bucket();
+    const instance = await hooked(bucket);
+    instance.hooks.onCreate = async (key, create) => {
+      const outcome = await lateTwin(key, create);
+      await compactAndRemove(bucket, 1);
+      bucket.clock.stand(7_200_000, true);
+      return outcome;
+    };
+    const first = event();
+    await expect(instance.store.append('s', ANY, [first])).rejects.toMatchObject({ code: 'commit_outcome_unknown' });
+    instance.hooks.onCreate = null;
+    expect(await instance.store.append('s', ANY, [first])).toMatchObject({ lastEventNumber: 0, isRepeat: true });
+    expect(await ids(instance)).toEqual([first.id]);
   });
 });
 
@@ -174,7 +218,7 @@ describe.each([['both clocks', true], ['the wall clock alone', false]])('a proce
     expect(await instance.store.append('s', ANY, [first])).toMatchObject({ lastEventNumber: 0, isRepeat: true });
   });
 
-  test('decides anew where another writer was first and its commit was taken into files', async () => {
+  test('does not know either where another writer seems to have been first and its commit was taken into files', async () => {
     const bucket = new Bucket();
     const [instance, other] = [await hooked(bucket), await bucket.open()];
     instance.hooks.onCreate = async (_key, create) => {
@@ -184,7 +228,9 @@ describe.each([['both clocks', true], ['the wall clock alone', false]])('a proce
       bucket.clock.stand(7_200_000, monotonic);
       return create();
     };
-    expect(await instance.store.append('s', ANY, [event()])).toMatchObject({ lastEventNumber: 1 });
+    const second = event();
+    await expect(instance.store.append('s', ANY, [second])).rejects.toMatchObject({ code: 'commit_outcome_unknown' });
+    expect(await instance.store.append('s', ANY, [second])).toMatchObject({ lastEventNumber: 1, isRepeat: false });
   });
 
   test('knows that it won where no manifest has taken in its number, with one LIST', async () => {

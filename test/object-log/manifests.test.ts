@@ -108,6 +108,23 @@ describe('creating a manifest', () => {
     expect(await creating).toBe('lost');
   });
 
+  test('one that was told to be late is looked at until it is known who was first', async () => {
+    const clock = new ManualClock();
+    const late = new LateTwin();
+    const objects = new FaultyObjects(late);
+    objects.faultAt(2, 'before');
+    const creating = createManifest(worldOf(objects, { clock }), MANIFEST);
+    await clock.advance(1_000);
+    expect(await creating).toBe('created');
+  });
+
+  test('one that was there and is gone since may have been ours, so that nobody discards its files', async () => {
+    class Gone extends LateTwin {
+      override async get(): Promise<null> { return null; }
+    }
+    await expect(createManifest(worldOf(new Gone()), MANIFEST)).rejects.toMatchObject({ code: 'outcome_unknown' });
+  });
+
   test('gives up after its deadline, not knowing', async () => {
     const clock = new ManualClock();
     const objects = new FaultyObjects(new MemoryObjects());
@@ -118,6 +135,14 @@ describe('creating a manifest', () => {
     await expected;
   });
 });
+
+/** Of every object whoever creates it first is told that it was there: below a network file system the reply was lost, and its repeat found its own work. */
+class LateTwin extends MemoryObjects {
+  override async create(key: string, bytes: Uint8Array): Promise<'created' | 'exists'> {
+    await super.create(key, bytes);
+    return 'exists';
+  }
+}
 
 /** A server that ignores the condition of some creates. */
 class Careless extends MemoryObjects {
@@ -157,6 +182,23 @@ describe('a new prefix', () => {
       override async create(): Promise<'exists'> { return 'exists'; }
     }
     await expect(openPrefix(worldOf(new Refusing()), {})).rejects.toMatchObject({ code: 'prefix_unsuitable' });
+  });
+
+  test('is tried again where nobody was told that he won, though somebody did', async () => {
+    let first: string | null = null;
+    class OnceLate extends LateTwin {
+      override async create(key: string, bytes: Uint8Array): Promise<'created' | 'exists'> {
+        first ??= key;
+        return key === first ? super.create(key, bytes) : MemoryObjects.prototype.create.call(this, key, bytes);
+      }
+    }
+    expect((await openPrefix(worldOf(new OnceLate()), {})).number).toBe(1);
+  });
+
+  test('is not begun where there was a log', async () => {
+    const objects = new MemoryObjects();
+    await expect(openPrefix(worldOf(objects), { mustExist: true })).rejects.toMatchObject({ code: 'storage_unreachable' });
+    expect(objects.size).toBe(0);
   });
 
   test('is tried again where replies were lost, but not for ever', async () => {

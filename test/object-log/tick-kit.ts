@@ -6,6 +6,7 @@ import { BlockCache } from '../../core/cache/block-cache.ts';
 import { ongoingFileBytes } from '../../core/log/chunk-format.ts';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
 import type { ObjectManifest } from '../../core/object-log/manifest.ts';
+import { openPrefix } from '../../core/object-log/create-prefix.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { newestManifest } from '../../core/object-log/manifest.ts';
 import { ObjectStorage } from '../../core/object-log/tick/storage.ts';
@@ -41,6 +42,11 @@ export function worldOf(objects: ObjectStore, clock: Clock, seed: number): Objec
 }
 
 export type TickOptions = Partial<Omit<TickParts, 'settings'>> & { readonly settings?: Partial<TickSettings> };
+
+/** What the first instance does. */
+export async function beginLog(world: ObjectWorld): Promise<void> {
+  await openPrefix(world, { chunkSizeBytes: CHUNK_BYTES });
+}
 
 /** One tick that needs no streams and no scavenge database, so that memory is scratch enough. */
 export function compactionTick(world: ObjectWorld, settings: Partial<TickSettings> = {}): Promise<TickReport> {

@@ -9,7 +9,7 @@ import { readRawLog } from '../scavenge/raw-log.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { Mirror } from './mirror.ts';
-import { compactionTick, eventsOf, exportDirectory, manifestOf, newClock, worldOf } from './tick-kit.ts';
+import { beginLog, compactionTick, eventsOf, exportDirectory, manifestOf, newClock, worldOf } from './tick-kit.ts';
 
 async function contentOf(storage: Storage, path: string): Promise<Uint8Array> {
   const file = await storage.open(path, 'read');
@@ -30,11 +30,17 @@ async function expectSame(objects: MemoryObjects, mirror: Mirror): Promise<void>
 }
 
 describe('compaction', () => {
+  test('a tick begins no log: one that is gone must not become an empty one', async () => {
+    const objects = new MemoryObjects();
+    expect(await compactionTick(worldOf(objects, newClock(), 1))).toMatchObject({ outcome: 'idle', manifest: 0 });
+    expect(objects.size).toBe(0);
+  });
+
   test('the tail becomes chunks, segments and index tables, with the bytes that a node would have written', async () => {
     const objects = new MemoryObjects();
     const clock = newClock();
     const world = worldOf(objects, clock, 1);
-    await compactionTick(world);
+    await beginLog(world);
     const mirror = await Mirror.open(objects);
     const ids = new SeededIds(3);
     for (let round = 0; round < 12; round++) {
@@ -61,7 +67,7 @@ describe('compaction', () => {
   test('segments and tables stay few however many ticks there are', async () => {
     const objects = new MemoryObjects();
     const world = worldOf(objects, newClock(), 1);
-    await compactionTick(world);
+    await beginLog(world);
     const mirror = await Mirror.open(objects);
     const ids = new SeededIds(3);
     for (let round = 0; round < 40; round++) {
@@ -80,7 +86,7 @@ describe('compaction', () => {
     const clock = newClock();
     const world = worldOf(objects, clock, 1);
     const settings = { compactCommitsMin: 4, compactAfterMs: 60_000 };
-    await compactionTick(world, settings);
+    await beginLog(world);
     const mirror = await Mirror.open(objects);
     const ids = new SeededIds(3);
     await mirror.store.append('a', ANY, eventsOf(ids, 1, 100));

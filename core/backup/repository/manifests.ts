@@ -80,7 +80,8 @@ export class Manifests {
     return manifest;
   }
 
-  async put(manifest: Manifest): Promise<void> {
+  /** Gives the key under which it lies. */
+  async put(manifest: Manifest): Promise<string> {
     const key = manifestKey(manifest);
     if (!isOfKind(MANIFESTS, key)) throw new SkuaError('bad_option', `A manifest can't have the id ${manifest.id} and the time ${manifest.createdMs}.`, { key });
     // What could not be read again must not count as a backup.
@@ -88,6 +89,7 @@ export class Manifests {
     if (wrong !== null) throw new SkuaError('backup_failed', `The manifest of this backup ${wrongText(wrong)}. Run \`skua verify\` on the directory that is backed up, and repair it.`, { key, member: wrong.member });
     await this.#objects.put(key, encodeObject(this.#codec, key, manifest));
     this.#keep(manifest);
+    return key;
   }
 
   async remove(key: ManifestKey): Promise<void> {

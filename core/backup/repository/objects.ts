@@ -154,6 +154,15 @@ interface Encryption { readonly salt: string; readonly check: string }
 
 const repositoryShape = record<RepositoryFile>({ format: oneOf(FORMAT), id: uuid, createdMs: moment, encryption: orNull(record<Encryption>({ salt: hexDigits(2 * SALT_BYTES), check: hexDigits(2 * KEY_BYTES) })) });
 
+/** Why what lies in a store is not this repository, or is an older copy of it; null where it is. `written` is the last object that this process has written there, null before the first. */
+export async function whyAnotherRepository(there: ObjectStore, digests: Digests, id: string, written: string | null): Promise<string | null> {
+  const bytes = await there.get(REPOSITORY_KEY);
+  if (bytes === null) return `it holds no repository, and the repository ${id} was in use`;
+  const file = decodeObject({ place: there.place, digests, sealer: null }, REPOSITORY_KEY, bytes, repositoryShape);
+  if (file.id !== id) return `it holds the repository ${file.id}, and ${id} was in use`;
+  return written !== null && await there.head(written) === null ? `it is an older copy: ${written}, which was written to it, is not there` : null;
+}
+
 /** Reads the repository's object, or makes it. Rejects with `repository_not_found`, `repository_key` and `repository_damaged`. */
 export async function openRepositoryFile(objects: ObjectStore, options: RepositoryOptions, world: RepositoryWorld): Promise<{ file: RepositoryFile; sealer: Sealer | null }> {
   const codec: TextCodec = { place: objects.place, digests: world.digests, sealer: null };
@@ -171,6 +180,7 @@ async function createFile(objects: ObjectStore, codec: TextCodec, options: Repos
     throw new SkuaError('repository_not_found', `${place} holds objects, but no repository: ${REPOSITORY_KEY} is missing. Name another place, or put that object back if it was lost.`, { place });
   }
   if (!options.create) throw new SkuaError('repository_not_found', `There is no backup repository in ${place}. Check the name; \`skua backup create\` makes one.`, { place });
+  await objects.begin?.();
   const made = encodeObject(codec, REPOSITORY_KEY, newFile(options, world));
   for (let look = 0; look < LOOKS_MAX; look++) {
     try {

@@ -18,7 +18,7 @@ import { BLOBS, isRepositoryKey, SHIPPED } from './keys.ts';
 import { logEndOf, summaryOf } from './manifest.ts';
 import type { BlobRef, Manifest, ManifestKey, ManifestSummary, ShippedPiece } from './manifest.ts';
 import { backupNotFound, Manifests } from './manifests.ts';
-import { decodeObject, encodeObject, openRepositoryFile } from './objects.ts';
+import { decodeObject, encodeObject, openRepositoryFile, whyAnotherRepository } from './objects.ts';
 import type { Sealer, TextCodec } from './objects.ts';
 import { lastPiece, readPiece, ship, shippedAfter } from './shipped.ts';
 import type { ShippedWorld } from './shipped.ts';
@@ -69,6 +69,8 @@ class ObjectRepository implements Repository {
   readonly #blobWorld: BlobWorld;
   readonly #readerWorld: ReaderWorld;
   readonly #shippedWorld: ShippedWorld;
+  /** Key of the last blob, piece or manifest that was written. */
+  #written: string | null = null;
 
   constructor(objects: ObjectStore, info: RepositoryInfo, options: RepositoryOptions, world: RepositoryWorld, sealer: Sealer | null) {
     const { digests, compression } = world;
@@ -83,6 +85,7 @@ class ObjectRepository implements Repository {
     this.#manifests = new Manifests(objects, this.#codec, world.onStrangers);
     this.#blobWorld = { digests, compression, sealer, frameBytes: options.frameBytes ?? (isLocal(objects.place) ? BLOB_FRAME_LOCAL_BYTES : BLOB_FRAME_BYTES) };
     this.#readerWorld = { objects, digests, compression, sealer, blobId: (sha256) => this.blobId(sha256), blobKey: blobKeyOf };
+    objects.recognise?.((there) => whyAnotherRepository(there, digests, info.id, this.#written));
     this.#shippedWorld = { objects, digests, compression, compresses: this.#mode !== 'off', sealer };
   }
 
@@ -120,7 +123,7 @@ class ObjectRepository implements Repository {
     return null;
   }
 
-  putManifest(manifest: Manifest): Promise<void> { return this.#manifests.put(manifest); }
+  async putManifest(manifest: Manifest): Promise<void> { this.#written = await this.#manifests.put(manifest); }
 
   async removeManifest(id: string): Promise<void> {
     const keys = await this.#manifests.keys();
@@ -172,6 +175,7 @@ class ObjectRepository implements Repository {
       if (isSuspect?.(blob) !== true && (await this.hasBlob(blob))) return { blob, sizeBytes, isNew: false, storedBytes: 0 };
       try {
         await this.#objects.upload(blobKeyOf(blob), storedBytes, objectContent(this.#blobWorld, blob, measured, content, signal), signal);
+        this.#written = blobKeyOf(blob);
         return { blob, sizeBytes, isNew: true, storedBytes };
       } catch (error) {
         if (!isContentChanged(error)) throw error;
@@ -190,6 +194,7 @@ class ObjectRepository implements Repository {
       isNew = isSuspect?.(blob) === true || !(await this.hasBlob(blob));
       return isNew ? blobKeyOf(blob) : null;
     }, signal);
+    if (isNew) this.#written = blobKeyOf(blob);
     return { blob, sizeBytes, isNew, storedBytes: isNew ? object.objectBytes : 0 };
   }
 

@@ -5,6 +5,7 @@ import type { ObjectWorld } from '../../object-log/api.ts';
 import { type Commit, encodeCommit } from '../../object-log/commit-object.ts';
 import type { Stamp } from '../../object-log/instance/commit-attempt.ts';
 import { Head } from '../../object-log/instance/head.ts';
+import type { LastCommit } from '../../object-log/known-log.ts';
 import { newestManifestNumber, type ObjectManifest } from '../../object-log/manifest.ts';
 import { ReadRecords } from '../../streams/apply-committed.ts';
 import { checkInLog } from './in-log.ts';
@@ -22,8 +23,6 @@ export interface CopyParts {
   readonly log: TransactionLog;
   readonly index: StreamIndex;
 }
-
-type LastCommit = Pick<Commit, 'number' | 'end' | 'nonce'>;
 
 /** Where a copy stands in the log. */
 export interface CopyPlace {
@@ -61,6 +60,8 @@ export class CopyHead extends Head {
   #nextStart: number;
   /** The last commit in the copy, where it came through here. */
   #last: LastCommit | null;
+  /** The last one that is known, on its way into the copy too. */
+  protected last: LastCommit | null;
   /** Readers see the log up to this commit. */
   #applied: number;
   #seen: number;
@@ -78,7 +79,7 @@ export class CopyHead extends Head {
     this.#read = new ReadRecords(copy.index.hasher);
     this.#on = on;
     this.#manifest = at.manifest;
-    this.#last = at.last;
+    this.#last = this.last = at.last;
     this.#known = this.#applied = this.#seen = at.known;
     this.#nextStart = this.#seenEnd = at.nextStart;
   }
@@ -240,6 +241,7 @@ export class CopyHead extends Head {
   }
 
   #note(commit: Commit, bytes: Uint8Array): void {
+    this.last = commit;
     this.carry.add(commit.number, bytes);
     this.recent.add(commit.number, bytes);
     this.noteSeen(commit.number);

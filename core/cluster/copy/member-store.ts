@@ -7,6 +7,7 @@ import { openPrefix } from '../../object-log/create-prefix.ts';
 import { stampOf } from '../../object-log/instance/commit-attempt.ts';
 import { ObjectCommitLog } from '../../object-log/instance/commit-log.ts';
 import { Refresher } from '../../object-log/instance/refresh.ts';
+import { type KnownLog, whyAnotherLog } from '../../object-log/known-log.ts';
 import type { ObjectManifest } from '../../object-log/manifest.ts';
 import { listTail, readTail } from '../../object-log/tick/compaction.ts';
 import type { Epoch } from '../../ports/peers.ts';
@@ -17,6 +18,7 @@ import type { EventStore } from '../../streams/api.ts';
 import type { EventStoreInternals } from '../../streams/event-store.ts';
 import type { MemberLog } from '../api.ts';
 import { CopyHead, type CopyPlace } from './copy-head.ts';
+import { readLogId } from './identity.ts';
 import { copyClosed, CopyLog, epochOfEvent, type OpenCopy } from './member-log.ts';
 import { placeInTail } from './place-in-tail.ts';
 import { prepareCopy } from './prepare-copy.ts';
@@ -60,10 +62,17 @@ export async function openMemberStore(options: MemberStoreOptions): Promise<Memb
   const objects = new WatchedObjects(world.objects, world.clock);
   const watched: ObjectWorld = { ...world, objects };
   const chunkSizeBytes = options.log?.chunkSizeBytes ?? options.store.log?.chunkSizeBytes;
-  const { storeId } = await openPrefix(watched, { ...options.log, isCluster: true, ...(chunkSizeBytes !== undefined && { chunkSizeBytes }) });
+  // A directory that has been a copy of a log never begins another one.
+  const mustExist = await readLogId(options.store.world.storage) !== null;
+  const { storeId, number } = await openPrefix(watched, { ...options.log, isCluster: true, mustExist, ...(chunkSizeBytes !== undefined && { chunkSizeBytes }) });
   const log = new CopyLog(storeId, objects, world.clock, world.digests);
-  const member = new Member(options, watched, log);
-  await member.open();
+  const member = new Member(options, watched, log, { storeId, number });
+  try {
+    await member.open();
+  } catch (error) {
+    member.forget();
+    throw error;
+  }
   return member;
 }
 
@@ -86,8 +95,14 @@ class Member implements MemberStore {
   #chunkSizeBytes = 0;
   #reopening: Promise<void> | null = null;
   #watching: Promise<void> = Promise.resolve();
+  /** What is known of the log, also while the copy is closed. */
+  #known: () => KnownLog;
+  /** Nobody has to say any more what the place of the log is known by. */
+  readonly forget: () => void;
 
-  constructor(options: MemberStoreOptions, world: ObjectWorld, log: CopyLog) {
+  constructor(options: MemberStoreOptions, world: ObjectWorld, log: CopyLog, begun: KnownLog['manifest']) {
+    this.#known = () => ({ manifest: begun, last: null });
+    this.forget = world.objects.recognise?.((there) => whyAnotherLog(there, world.digests, () => this.#known())) ?? (() => {});
     this.#options = options;
     this.#world = world;
     this.log = log;
@@ -125,6 +140,8 @@ class Member implements MemberStore {
   async #openOnce(): Promise<void> {
     const opener = new CopyOpening(this.#options, this.#world, this.log, this.#closing.signal, (error) => this.#reopen(error));
     const open = await opener.run();
+    const { head } = opener.copy;
+    this.#known = () => head.knownLog;
     this.#opening = { open, copy: opener.copy };
     this.#chunkSizeBytes = open.chunkSizeBytes;
     background(open.failed.then((error) => { if (this.#opening?.open === open) this.#reopen(error); }));
@@ -211,6 +228,7 @@ class Member implements MemberStore {
     this.#opening = null;
     this.log.closed(new SkuaError('store_closed', 'The member is closing.'));
     if (opening !== null) await closeOpening(opening);
+    this.forget();
   }
 }
 
@@ -249,7 +267,7 @@ class CopyOpening implements SharedOpening {
 
   async run(): Promise<OpenStore> {
     const { store } = this.#options;
-    this.#manifest = await openPrefix(this.#world, this.#options.log ?? {});
+    this.#manifest = await openPrefix(this.#world, { ...this.#options.log, mustExist: true });
     return openStore({ ...store, log: { ...store.log, chunkSizeBytes: this.#manifest.chunkSizeBytes, writeEpoch: false, isCopy: true }, shared: this });
   }
 

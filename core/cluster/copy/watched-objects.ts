@@ -1,6 +1,6 @@
 import { isSkuaError, type ErrorCode } from '../../errors.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../ports/object-store.ts';
+import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore, WhyAnother } from '../../ports/object-store.ts';
 
 /** Errors of a store that does not answer, or not in time. */
 const SILENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['storage_unreachable', 'outcome_unknown', 'storage_throttled']);
@@ -39,6 +39,8 @@ export class WatchedObjects implements ObjectStore {
   list(prefix: string, options?: ListOptions): Promise<ObjectPage> { return this.#small(() => this.#objects.list(prefix, options)); }
   remove(keys: readonly string[], signal?: AbortSignal): Promise<void> { return this.#small(() => this.#objects.remove(keys, signal)); }
   upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> { return this.#judged(() => this.#objects.upload(key, sizeBytes, content, signal), this.#clock.monotonicMs()); }
+  async begin(): Promise<void> { await this.#objects.begin?.(); }
+  recognise(why: WhyAnother): () => void { return this.#objects.recognise?.(why) ?? (() => {}); }
   close(): Promise<void> { return this.#objects.close(); }
 
   async #small<T>(call: () => Promise<T>): Promise<T> {

@@ -42,8 +42,6 @@ export type Outcome =
   | { readonly kind: 'committed'; readonly since: Stamp }
   /** Another one has the number. */
   | { readonly kind: 'lost'; readonly winner: CommitObject; readonly since: Stamp }
-  /** It was refused, and the log has long gone on: what is known of it is out of date. */
-  | { readonly kind: 'outdated' }
   /** The log has gone on so far that the number says nothing any more. */
   | { readonly kind: 'unknowable' };
 
@@ -105,11 +103,10 @@ export class CommitAttempt {
     const { objects, clock, digests } = this.#world;
     const startedAt = stampOf(clock);
     this.#firstAt ??= startedAt;
-    if (await objects.create(this.#key, this.#bytes) === 'created') {
-      // From here on an error must not look as if nothing had been written.
-      this.#isUndecided = true;
-      return { kind: 'created', startedAt };
-    }
+    const outcome = await objects.create(this.#key, this.#bytes);
+    // From here on an error must not look as if nothing had been written: whoever is told that the number is taken may have taken it, where the reply was lost below the store.
+    this.#isUndecided = true;
+    if (outcome === 'created') return { kind: 'created', startedAt };
     const there = await objects.get(this.#key);
     if (there === null) return { kind: 'gone' };
     const object = decodeCommitObject(this.#key, this.commit.number, there, digests);
@@ -122,11 +119,8 @@ export class CommitAttempt {
     const isFresh = sinceMs(this.#since, clock) <= freshMs;
     if (isFresh && reply.kind !== 'gone') return this.#outcomeOf(reply, reply.kind === 'created' ? reply.startedAt : this.#firstAt!);
     const { boundary, at } = await this.#world.look();
-    if (boundary > this.commit.number) {
-      // A first attempt that was refused has certainly failed; any other one may have won long ago.
-      const isRefused = !this.#isUndecided && (reply.kind === 'other' || reply.kind === 'gone');
-      return { kind: isRefused ? 'outdated' : 'unknowable' };
-    }
+    // It may have won long ago, and have been removed since; the same holds for one that was refused.
+    if (boundary > this.commit.number) return { kind: 'unknowable' };
     this.#since = at;
     if (reply.kind === 'gone') throw new SkuaError('log_corrupt', `The commit object ${this.#key} was there and is gone, though no manifest has taken it in. Restore it from a version or a backup of the bucket.`, { key: this.#key, offset: 0 });
     return this.#outcomeOf(reply, at);

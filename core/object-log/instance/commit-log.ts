@@ -28,8 +28,8 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
   #unresolved: CommitAttempt | null = null;
   /** Lost since the last commit. */
   #losses = 0;
-  /** What is left to do when the group that was lost has been withdrawn. */
-  #lost: { readonly winner: Commit | null } | null = null;
+  /** Has the number of the group that was lost, and is taken in when that has been withdrawn. */
+  #winner: Commit | null = null;
 
   constructor(head: Head, refresher: Refresher, limits: CommitLimits) {
     this.#head = head;
@@ -97,9 +97,11 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
       if (taken !== undefined) await taken;
       return;
     }
-    if (outcome.kind !== 'lost') head.isOutdated = true;
-    if (outcome.kind === 'unknowable') throw unknowable(number);
-    this.#lost = { winner: outcome.kind === 'lost' ? outcome.winner.commit : null };
+    if (outcome.kind === 'unknowable') {
+      head.isOutdated = true;
+      throw unknowable(number);
+    }
+    this.#winner = outcome.winner.commit;
     throw new SkuaError('commit_lost', `Commit ${number} is another writer's: everything has to be checked again.`, { number });
   }
 
@@ -119,11 +121,11 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
 
   settled(): Promise<void> | null {
     const head = this.#head;
-    const lost = this.#lost;
-    this.#lost = null;
-    if (lost?.winner != null) return this.#letIn(lost.winner);
+    const winner = this.#winner;
+    this.#winner = null;
+    if (winner !== null) return this.#letIn(winner);
     head.endCommit();
-    return lost === null ? null : this.#giveWay();
+    return null;
   }
 
   async #letIn(winner: Commit): Promise<void> {

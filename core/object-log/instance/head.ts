@@ -2,6 +2,7 @@ import { SkuaError } from '../../errors.ts';
 import type { CommittedRecords } from '../../streams/apply-committed.ts';
 import { LOADS_MAX, type ObjectWorld } from '../api.ts';
 import { Carry, type Commit } from '../commit-object.ts';
+import type { KnownLog, LastCommit } from '../known-log.ts';
 import { newestManifestNumber, type ObjectManifest, readManifest } from '../manifest.ts';
 import { type Look, sinceMs, type Stamp, stampOf } from './commit-attempt.ts';
 
@@ -47,6 +48,9 @@ export abstract class Head {
   abstract readonly nextStart: number;
   /** In force. */
   abstract readonly manifest: ObjectManifest;
+  /** The last commit that came through here; null before the first. */
+  protected abstract readonly last: LastCommit | null;
+  get knownLog(): KnownLog { return { manifest: this.#newest, last: this.last }; }
   get chunkSizeBytes(): number { return this.manifest.chunkSizeBytes; }
   get isFresh(): boolean { return !this.isOutdated && sinceMs(this.since, this.world.clock) <= this.freshMs; }
   /** A newer manifest should be looked for. */

@@ -15,6 +15,7 @@ import {
 } from '../api.ts';
 import type { ObjectFigures, ObjectInstance, ObjectLogOptions, ObjectWorld } from '../api.ts';
 import { openPrefix } from '../create-prefix.ts';
+import { whyAnotherLog } from '../known-log.ts';
 import { stampOf } from './commit-attempt.ts';
 import { ObjectCommitLog } from './commit-log.ts';
 import { ViewHead } from './view-head.ts';
@@ -48,8 +49,14 @@ export async function openObjectStore(world: ObjectWorld, options: ObjectLogOpti
   });
   head.listener = internals;
   internals.forgetStreams(head.view.table.end);
-  await refresher.catchUp();
-  return new Instance(head, refresher, internals, cache, new Poller(refresher, clock, log), ids);
+  const forget = world.objects.recognise?.((there) => whyAnotherLog(there, world.digests, () => head.knownLog)) ?? (() => {});
+  try {
+    await refresher.catchUp();
+  } catch (error) {
+    forget();
+    throw error;
+  }
+  return new Instance(head, refresher, internals, cache, new Poller(refresher, clock, log), ids, forget);
 }
 
 class Instance implements ObjectInstance {
@@ -61,8 +68,10 @@ class Instance implements ObjectInstance {
   readonly #poller: Poller;
   readonly figures: () => ObjectFigures;
   readonly chunkMap: ChunkMap;
+  readonly #forget: () => void;
 
-  constructor(head: ViewHead, refresher: Refresher, internals: EventStoreInternals, cache: BlockCache, poller: Poller, ids: Ids) {
+  constructor(head: ViewHead, refresher: Refresher, internals: EventStoreInternals, cache: BlockCache, poller: Poller, ids: Ids, forget: () => void) {
+    this.#forget = forget;
     this.internals = internals;
     this.chunkSizeBytes = head.view.chunkSizeBytes;
     this.store = new ObjectEventStore(internals, refresher, poller);
@@ -83,6 +92,7 @@ class Instance implements ObjectInstance {
     await this.#poller.close();
     await this.internals.close();
     await this.#head.view.retire(null);
+    this.#forget();
   }
 }
 

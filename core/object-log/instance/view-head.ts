@@ -5,6 +5,7 @@ import { LOOK_TAIL_BYTES, type ObjectWorld } from '../api.ts';
 import { type Commit, encodeCommit } from '../commit-object.ts';
 import type { Look, Stamp } from './commit-attempt.ts';
 import { Head } from './head.ts';
+import type { LastCommit } from '../known-log.ts';
 import { type CurrentView, ObjectView, ViewIndex, type ViewParts } from './view.ts';
 import type { ObjectManifest } from '../manifest.ts';
 import { applyToIndex, ReadRecords } from '../../streams/apply-committed.ts';
@@ -28,6 +29,7 @@ export class ViewHead extends Head implements CurrentView {
   readonly #commitsMax: number;
   readonly #bytesMax: number;
   #lookedAtBytes = 0;
+  protected last: LastCommit | null = null;
 
   constructor(options: HeadOptions, manifest: ObjectManifest, at: Stamp) {
     const { world, cache, hasher, cacheDepth } = options;
@@ -48,6 +50,7 @@ export class ViewHead extends Head implements CurrentView {
   }
 
   takeOwn(commit: Commit, bytes: Uint8Array): void {
+    this.last = commit;
     this.view.add(commit);
     this.carry.add(commit.number, bytes);
   }
@@ -69,6 +72,7 @@ export class ViewHead extends Head implements CurrentView {
     this.checkRoom();
     // What is no record is found before anything is changed.
     const records = this.#read.read(commit.records, commit.start);
+    this.last = commit;
     this.view.add(commit);
     this.carry.add(commit.number, encodeCommit(commit, [], this.world.digests));
     this.listener?.follow(records);

@@ -9,7 +9,6 @@ import type { Storage } from '../../ports/storage.ts';
 import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeStore } from '../../scavenge/run-context.ts';
 import type { StreamHasher } from '../../stream-hash.ts';
 import { CACHE_DEFAULT_BYTES, FRESH_DEFAULT_MS, type ObjectLogOptions, type ObjectWorld, REMOVE_AFTER_DEFAULT_MS } from '../api.ts';
-import { openPrefix } from '../create-prefix.ts';
 import { manifestNumberOf, newUuid } from '../keys.ts';
 import { newestManifestNumber, type ObjectManifest, type ObjectPoints, type ObjectScavenge, readManifest } from '../manifest.ts';
 import { indexLog, lastPoint, listLog, listTail, openIndex, readTail, settleTables, type LogList, type Tail, type TickIndexParts } from './compaction.ts';
@@ -109,12 +108,10 @@ const TICK_COMMITS_MAX = 100_000;
  * It may be killed anywhere and any number may run at once: either a tick's manifest is the next one, or nothing of it counts.
  */
 export async function tick(parts: TickParts): Promise<TickReport> {
-  const { world, options = {} } = parts;
-  let manifests = await listManifests(world.objects, world.onStrangers);
-  if (manifests.length === 0) {
-    await openPrefix(world, options);
-    manifests = await listManifests(world.objects, world.onStrangers);
-  }
+  const { world } = parts;
+  const manifests = await listManifests(world.objects, world.onStrangers);
+  // Whoever opens the log begins it. A tick never does: one that is gone must not become an empty one.
+  if (manifests.length === 0) return { ...NOTHING, outcome: 'idle', manifest: 0 };
   const number = manifestNumberOf(manifests[0]!.key)!;
   const manifest = await readManifest(world.objects, number, world.digests);
   // It was swept away between two requests, so others are at work.
@@ -127,6 +124,8 @@ export async function tick(parts: TickParts): Promise<TickReport> {
 async function attempt(parts: TickParts, manifest: ObjectManifest, manifests: readonly ObjectInfo[]): Promise<TickReport> {
   const { objects, log } = parts.world;
   const running = new Tick(parts, manifest, manifests);
+  // A manifest must not name what was uploaded into another root than it lies in itself.
+  const forget = objects.recognise?.(() => Promise.resolve('a tick is at work')) ?? (() => {});
   try {
     return await running.run();
   } catch (error) {
@@ -135,6 +134,7 @@ async function attempt(parts: TickParts, manifest: ObjectManifest, manifests: re
     log.info('another tick was first; this one ends', { manifest: manifest.number, error: String(error) });
     return { ...NOTHING, outcome: 'superseded', manifest: manifest.number, isCluster: manifest.cluster === true };
   } finally {
+    forget();
     await running.close();
   }
 }

@@ -17,17 +17,23 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'skua-directory-'));
   root = join(folder, 'far', 'below');
   objects = new DirectoryObjects({ root });
+  await objects.begin();
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const text = (value: string) => new TextEncoder().encode(value);
 const temporaries = () => readdir(join(root, '.tmp'));
 
-test('an absent directory is empty, and is made by the first write', async () => {
+test('an absent directory is empty, and is made by whoever begins something in it alone', async () => {
+  root = join(folder, 'as', 'far');
+  objects = new DirectoryObjects({ root });
   expect(await objects.get('k')).toBeNull();
   expect(await objects.list('')).toEqual({ objects: [], isMore: false });
   await objects.remove(['k']);
-  expect(await readdir(folder)).toEqual([]);
+  await expect(objects.put('a/k', text('x'))).rejects.toMatchObject({ code: 'storage_unreachable', data: { reason: 'missing' } });
+  await expect(objects.create('a/k', text('x'))).rejects.toMatchObject({ code: 'storage_unreachable', data: { reason: 'missing' } });
+  expect(await readdir(folder)).toEqual(['far']);
+  await objects.begin();
   await objects.put('a/k', text('x'));
   expect(await readFile(join(root, 'a', 'k'), 'utf8')).toBe('x');
 });
@@ -94,9 +100,9 @@ test('a folder that somebody removed is made again', async () => {
   await rm(join(root, 'a'), { recursive: true });
   await rm(join(root, '.tmp'), { recursive: true });
   await objects.put('a/2', text('y'));
-  await rm(root, { recursive: true });
-  expect(await objects.create('a/3', text('z'))).toBe('created');
-  expect(await objects.get('a/3')).toEqual(text('z'));
+  await rm(join(root, 'a'), { recursive: true });
+  expect(await objects.create('a/b/3', text('z'))).toBe('created');
+  expect(await objects.get('a/b/3')).toEqual(text('z'));
 });
 
 test('removals that come between the reading of names and of sizes leave no gap in a listing', async () => {
