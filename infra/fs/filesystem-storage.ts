@@ -8,14 +8,15 @@ import { LOCK_FILE, lockDirectory } from './directory-lock.ts';
 import { storageError, systemCode } from './errors.ts';
 import { Discards, DISCARD_STEP_BYTES, GONE } from './discard.ts';
 import { FilesystemFile, isInPlace, type FileCalls } from './filesystem-file.ts';
-import { makeFolder, PRIVATE_FOLDER_MODE, syncFolder } from './make-folder.ts';
+import { makeFolder, makeFolderBelow, PRIVATE_FOLDER_MODE, syncFolder } from './make-folder.ts';
+import { identityOf, rootMissing, rootReplaced } from './root.ts';
 import { refuseStrangers } from './strangers.ts';
 
 /** How often a file is opened that gets another file in its place meanwhile. */
 const OPEN_TRIES_MAX = 10;
 
 interface FilesystemStorageOptions {
-  /** The data directory. It is created when something is first written, or locked, for its owner only. */
+  /** The data directory. It is created when it is locked, for its owner only, and by nothing else: one that is gone must not become an empty one. */
   root: string;
   /** Folder that takes the place of `index/`. */
   indexRoot?: string;
@@ -39,6 +40,8 @@ export class FilesystemStorage implements Storage {
   readonly #calls: FileCalls;
   readonly #beside: readonly string[];
   readonly #discards = new Discards();
+  /** Device and inode of the data directory; null before it was found. */
+  #identity: string | null = null;
 
   constructor(options: FilesystemStorageOptions) {
     this.root = path.resolve(options.root);
@@ -61,8 +64,9 @@ export class FilesystemStorage implements Storage {
       return names.sort();
     } catch (error) {
       const code = systemCode(error);
-      if (code === 'ENOENT' || code === 'ENOTDIR') return [];
-      throw storageError(error, folder, this.#folder(folder));
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') throw storageError(error, folder, this.#folder(folder));
+      this.#checkRoot();
+      return [];
     }
   }
 
@@ -80,8 +84,9 @@ export class FilesystemStorage implements Storage {
       return found.isFile() ? found : null;
     } catch (error) {
       const code = systemCode(error);
-      if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-      throw storageError(error, name, this.#file(name));
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') throw storageError(error, name, this.#file(name));
+      this.#checkRoot();
+      return null;
     }
   }
 
@@ -98,11 +103,13 @@ export class FilesystemStorage implements Storage {
   async create(name: string): Promise<StorageFile> {
     const file = this.#file(name);
     const folder = path.dirname(file);
+    this.#checkRoot();
     try {
-      await this.#makeFolder(folder);
+      await makeFolderBelow(folder, name.startsWith('index/') && !this.#hasIndexInside ? this.indexRoot : this.root);
       const created = openFile(this.#calls, name, file, fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL);
       try {
         await syncFolder(folder);
+        this.#checkRoot();
       } catch (error) {
         await created.close();
         throw error;
@@ -113,18 +120,14 @@ export class FilesystemStorage implements Storage {
     }
   }
 
-  /** The directory, and that of the index where it lies elsewhere, for their owner only: that protects what lies in them. */
-  async #makeFolder(folder: string): Promise<void> {
-    await makeFolder(isWithin(folder, this.root) ? this.root : this.indexRoot, PRIVATE_FOLDER_MODE);
-    await makeFolder(folder);
-  }
-
   async rename(from: string, to: string): Promise<void> {
     checkRename(from, to);
     const target = this.#file(to);
+    this.#checkRoot();
     try {
       await rename(this.#file(from), target);
       await syncFolder(path.dirname(target));
+      this.#checkRoot();
     } catch (error) {
       throw storageError(error, from, this.#file(from));
     }
@@ -133,6 +136,7 @@ export class FilesystemStorage implements Storage {
   async remove(name: string): Promise<void> {
     checkRemoval(name);
     const file = this.#file(name);
+    this.#checkRoot();
     try {
       await unlink(file);
       await syncFolder(path.dirname(file));
@@ -164,19 +168,33 @@ export class FilesystemStorage implements Storage {
 
   /** Before anything is made, `not_a_data_directory` for a folder that is somebody else's (`refuseStrangers`). With the lock goes what is left of discarded files. */
   async lock(): Promise<StorageLock> {
+    this.#checkRoot();
     await refuseStrangers({ root: this.root, indexRoot: this.indexRoot, beside: this.#beside });
     try {
-      await this.#makeFolder(this.root);
+      if (this.#identity === null) await makeFolder(this.root, PRIVATE_FOLDER_MODE);
+      if (!this.#hasIndexInside) await makeFolder(this.indexRoot, PRIVATE_FOLDER_MODE);
     } catch (error) {
       throw storageError(error, this.root);
     }
     const lock = lockDirectory(this.root);
+    // Not before: an overlay file system may give a folder another inode when it is first written to.
+    this.#identity = identityOf(this.root);
     return {
       release: async () => {
         await this.#discards.end();
         await lock.release();
       },
     };
+  }
+
+  get #hasIndexInside(): boolean { return this.indexRoot.startsWith(this.root + path.sep); }
+
+  /** Throws `storage_unreachable` where the path of the data directory leads elsewhere than it did. */
+  #checkRoot(): void {
+    const found = identityOf(this.root);
+    this.#identity ??= found;
+    if (found === this.#identity) return;
+    throw found === null ? rootMissing(this.root) : rootReplaced(this.root, 'its device or inode is another');
   }
 
   #folder(folder: string): string {
@@ -216,9 +234,4 @@ function openFile(calls: FileCalls, path: string, place: string, flags: number):
 async function liftSeal(file: string): Promise<void> {
   const { mode } = await stat(file);
   if ((mode & 0o200) === 0) await chmod(file, (mode & 0o777) | 0o200);
-}
-
-/** Whether a folder is `root`, or lies below it. */
-function isWithin(folder: string, root: string): boolean {
-  return folder === root || folder.startsWith(root + path.sep);
 }

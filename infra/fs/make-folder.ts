@@ -3,6 +3,7 @@ import { mkdir, open, stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
 import { syncError, systemCode } from './errors.ts';
+import { rootMissing } from './root.ts';
 
 /** For its owner only. */
 export const PRIVATE_FOLDER_MODE = 0o700;
@@ -19,6 +20,14 @@ export async function makeFolder(folder: string, mode?: number): Promise<void> {
     if (await isMade(folder, mode)) return;
   }
   throw notMade(folder);
+}
+
+/** Creates a folder and those above it, durably, up to `root`: `storage_unreachable` where that is not there. */
+export async function makeFolderBelow(folder: string, root: string): Promise<void> {
+  if (existsSync(folder)) return;
+  if (folder === root) throw rootMissing(root);
+  await makeFolderBelow(path.dirname(folder), root);
+  if (!await isMade(folder, undefined)) throw rootMissing(root);
 }
 
 /** As `makeFolder`, on the caller's thread, and not durably. Throws what the system says, or `io_error`. */

@@ -1,6 +1,7 @@
 import { open, rename, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import * as path from 'node:path';
+import { SkuaError } from '../../core/errors.ts';
 import { checkKey, checkPrefix, checkSmall, OBJECT_LIST_MAX, throwIfAborted } from '../../core/ports/object-store.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore, WhyAnother } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/errors.ts';
@@ -25,8 +26,8 @@ interface DirectoryObjectsOptions {
  * use one directory. No key may be the folder of another.
  *
  * The root is known by device and inode from the first call that finds it. Every call looks whether its path still leads there before it changes anything, and
- * again before it answers, so that what was acknowledged, found, or not found, was so in that directory. Two exchanges in the microseconds between two
- * looks, there and back, are not seen; a create is still made where its temporary file was, since a link takes both names from the path.
+ * again before it answers, so that what was acknowledged, found, or not found, was so in that directory. A link takes both names from the path, so it is made where its
+ * temporary file is; where a copy, made while that was being written, takes the place in the microseconds between look and link, the half file gets the name there.
  */
 export class DirectoryObjects implements ObjectStore {
   readonly place: string;
@@ -105,6 +106,8 @@ export class DirectoryObjects implements ObjectStore {
       this.#wasLate = false;
       return this.#temporary.with((handle) => writeBytes(handle, bytes), async (temporary) => {
         throwIfAborted(signal, key);
+        // A copy of the directory may have the temporary file, too, as it was at another moment.
+        await this.#mustStillBe(root);
         const isFirst = await this.#place(folder, () => linkOnce(temporary, this.#file(key), key, this.place));
         return this.#settled(key, root, folder, isFirst ? 'created' : 'exists');
       }, true);
@@ -205,6 +208,7 @@ export class DirectoryObjects implements ObjectStore {
   }
 
   async #name(temporary: string, key: string): Promise<void> {
+    await this.#isRoot();
     const file = this.#file(key);
     await this.#place(path.dirname(file), () => rename(temporary, file));
     await this.#folders.sync(path.dirname(file));
@@ -300,7 +304,9 @@ export class DirectoryObjects implements ObjectStore {
     try {
       return await work();
     } catch (error) {
-      throw directoryError(error, key, this.place);
+      // What fails elsewhere says nothing of the root that is known.
+      const first = error instanceof SkuaError ? error : await this.#isRoot().then(() => error, (another: unknown) => another);
+      throw directoryError(first, key, this.place);
     }
   }
 }

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { SkuaError } from '../../core/errors.ts';
 import { TEMPORARY_FOLDER } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/errors.ts';
+import { isInPlace } from '../fs/filesystem-file.ts';
 import { rootMissing } from '../fs/root.ts';
 
 /** What lies in the temporary folder without being written to for this long, in milliseconds, was left by a crash: 24 hours. */
@@ -59,11 +60,11 @@ export class TemporaryFiles {
     }
   }
 
-  /** The file that is ready. One that lay too long, or whose folder somebody has removed, is none. */
+  /** The file that is ready. One that lay too long, or whose name is gone or leads to another file, as in a copy of the directory that took its place, is none. */
   #takeReady(isNext: boolean): TemporaryFile | null {
     const ready = this.#ready;
     this.#ready = null;
-    if (ready === null || (isNext && fs.existsSync(ready.name))) return ready;
+    if (ready === null || (isNext && isInPlace(ready.handle.fd, ready.name))) return ready;
     this.#removing = Promise.all([this.#removing, this.#remove(ready)]).then(() => {});
     return null;
   }

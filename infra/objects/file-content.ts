@@ -186,6 +186,9 @@ export function directoryError(error: unknown, key: string, root: string): SkuaE
     case 'EPERM':
     case 'EROFS':
       return new SkuaError('storage_denied', `Access to ${key} in ${root} was denied (${code}). Check the owner and the permissions of the directory, and that its file system is mounted for writing.`, data, error);
+    case 'ENOENT':
+    case 'ESTALE':
+      return new SkuaError('storage_unreachable', `Folders of ${root} went away while ${key} was worked on (${code}): somebody moves or removes them. Try again when they are back.`, data, error);
     case 'EMFILE':
     case 'ENFILE':
       return new SkuaError('io_error', `${key} in ${root} can't be opened: too many files are open (${code}). Raise the limit of open files.`, data, error);

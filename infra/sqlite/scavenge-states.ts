@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { isSkuaError } from '../../core/errors.ts';
@@ -47,7 +47,8 @@ export class SqliteScavengeStates implements ScavengeStates {
   open(options: ScavengeStateOptions): ScavengeState {
     const file = join(this.#folder, 'scavenging.db');
     return guarded(() => {
-      mkdirSync(this.#folder, { recursive: true });
+      // Not those above: a data directory that is gone must not become an empty one.
+      for (const folder of [dirname(this.#folder), this.#folder]) if (!existsSync(folder)) mkdirSync(folder);
       const state = this.#open(ofThisProcess(file), options);
       // One that a killed process of the reference has left, which nobody reads now that the database is ours.
       removeFileNow(`${file}-shm`, isOwnFile);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -89,11 +89,45 @@ test('a sealed file has no write bits; opening it for writing brings them back',
 
 test('the index may lie elsewhere', async () => {
   const storage = new FilesystemStorage({ root: join(folder, 'data'), indexRoot: join(folder, 'fast') });
+  await (await storage.lock()).release();
   await (await storage.create('index/indexmap')).close();
   await (await storage.create('indexes')).close();
   expect((await stat(join(folder, 'fast/indexmap'))).isFile()).toBe(true);
   expect((await stat(join(folder, 'data/indexes'))).isFile()).toBe(true);
   expect(await storage.list('index')).toEqual(['indexmap']);
+});
+
+test('a data directory is made by its lock alone', async () => {
+  const storage = new FilesystemStorage({ root: join(folder, 'data') });
+  await expect(storage.create('a')).rejects.toMatchObject({ code: 'storage_unreachable' });
+  expect(await storage.list('')).toEqual([]);
+  await (await storage.lock()).release();
+  await (await storage.create('a/b')).close();
+});
+
+test('names are looked up and changed only while the directory is the one that was opened; what is open stays what it is', async () => {
+  const [root, away] = [join(folder, 'data'), join(folder, 'away')];
+  const storage = new FilesystemStorage({ root });
+  const lock = await storage.lock();
+  const open = await storage.create('a');
+  const refused = async (): Promise<void> => {
+    const calls = [() => storage.create('b'), () => storage.open('a', 'read'), () => storage.list(''), () => storage.size('a'), () => storage.rename('a', 'c'), () => storage.remove('a'), () => storage.lock()];
+    for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'storage_unreachable' });
+  };
+  await rename(root, away);
+  await refused();
+  expect(await readdir(folder)).toEqual(['away']);
+  await mkdir(root);
+  await writeFile(join(root, 'a'), 'of somebody else');
+  await refused();
+  expect(await readdir(root)).toEqual(['a']);
+  await open.writeAt(0, new TextEncoder().encode('ours'));
+  await open.close();
+  await rm(root, { recursive: true });
+  await rename(away, root);
+  expect(await storage.size('a')).toBe(4);
+  await (await storage.create('b')).close();
+  await lock.release();
 });
 
 test('a directory that must exist and does not is refused by name', () => {

@@ -1,5 +1,5 @@
 import { u32 } from '../../bytes.ts';
-import { SkuaError } from '../../errors.ts';
+import { isSkuaError, SkuaError } from '../../errors.ts';
 import type { CommitLog, SharedLog } from '../../ports/commit-log.ts';
 import { OBJECT_PUT_BYTES_MAX } from '../../ports/object-store.ts';
 import { CommitAttempt, type Outcome, sinceMs, stampOf } from './commit-attempt.ts';
@@ -26,6 +26,8 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
   #skip: { readonly number: number; readonly start: number } | null = null;
   /** A commit whose outcome is not known. Its number must not get other bytes. */
   #unresolved: CommitAttempt | null = null;
+  /** The last commit could not be made: one line says so when it begins, and one when it ends, however many requests meet it. */
+  #isFailing = false;
   /** Lost since the last commit. */
   #losses = 0;
   /** Has the number of the group that was lost, and is taken in when that has been withdrawn. */
@@ -87,8 +89,10 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
       outcome = await attempt.run(clock.monotonicMs() + this.#limits.deadlineMs);
     } catch (error) {
       if (error instanceof SkuaError && error.code === 'commit_outcome_unknown') this.#unresolved = attempt;
+      this.#failed(error);
       throw error;
     }
+    this.#worked();
     if (outcome.kind === 'committed') {
       head.since = outcome.since;
       head.provedAt = startedAt;
@@ -103,6 +107,20 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
     }
     this.#winner = outcome.winner.commit;
     throw new SkuaError('commit_lost', `Commit ${number} is another writer's: everything has to be checked again.`, { number });
+  }
+
+  #failed(error: unknown): void {
+    if (this.#isFailing) return;
+    this.#isFailing = true;
+    const { log, objects } = this.#head.world;
+    const cause = isSkuaError(error, 'commit_outcome_unknown') ? error.cause : error;
+    log.error('nothing can be committed', { place: objects.place, code: isSkuaError(cause) ? cause.code : 'io_error', reason: cause instanceof Error ? cause.message : String(cause) });
+  }
+
+  #worked(): void {
+    if (!this.#isFailing) return;
+    this.#isFailing = false;
+    this.#head.world.log.info('commits are made again', { place: this.#head.world.objects.place });
   }
 
   #attempt(commit: Commit, bytes: Uint8Array): CommitAttempt {
