@@ -33,7 +33,7 @@ export type ErrorCode =
   // The log on object storage
   | 'commit_lost' | 'commit_outcome_unknown' | 'commit_contended' | 'prefix_unsuitable' | 'manifest_invalid' | 'scavenge_state_too_large' | 'scavenge_stopping'
   // The cluster
-  | 'log_diverged' | 'other_log' | 'copy_behind' | 'copy_attached' | 'commit_not_applied' | 'epoch_lost' | 'member_unreachable' | 'member_silent' | 'member_refused' | 'not_a_member' | 'address_in_use' | 'format_too_new'
+  | 'log_diverged' | 'other_log' | 'copy_behind' | 'copy_attached' | 'commit_not_applied' | 'epoch_lost' | 'write_expired' | 'member_unreachable' | 'member_silent' | 'member_refused' | 'not_a_member' | 'address_in_use' | 'format_too_new'
   // Streams
   | 'wrong_expected_version' | 'consistency_violation' | 'stream_deleted' | 'stream_not_found' | 'event_not_found' | 'access_denied'
   | 'invalid_stream_name' | 'invalid_event' | 'invalid_expected_version' | 'invalid_metadata'

@@ -14,7 +14,7 @@ import { connectorFailure } from './connectors/failures.ts';
 import { webhookFailure } from './connectors/webhook.ts';
 import { nothingAt } from './http/absent.ts';
 import { foreignHost, isChange, refuseForeign, withHsts, withOrigin } from './http/browsers.ts';
-import { appOf } from './http/context.ts';
+import { appOf, goneOf } from './http/context.ts';
 import { behindMembers, forwardedOf, LOG_END_HEADER, refuseUnheard } from './http/forwarded.ts';
 import { failedFor, Forwarding, notLeaderReply } from './forward.ts';
 import type { Passing } from './forward.ts';
@@ -94,8 +94,9 @@ function refusedHost(call: Call, app: App): Reply | null | Promise<Reply | null>
 
 /** A request that another member has passed on to this one, as the leader of an epoch. */
 async function answerForwarded(call: Call, edge: Edge, epoch: number): Promise<Reply> {
-  const { fence, log, grpc } = edge.app.features.cluster!;
-  const reply = await fence.run(epoch, async (passage) => {
+  const { fence, log, grpc, patience } = edge.app.features.cluster!;
+  const held = patience.beginPassedOn(call.forwarded!.atMs ?? null, goneOf(call, edge.app));
+  const reply = await fence.run(epoch, held, async (passage) => {
     call.passage = passage;
     if (!passage.isOpen) return notLeaderReply();
     return grpc?.answer(call, edge.app) ?? answer(call, edge);
@@ -106,15 +107,17 @@ async function answerForwarded(call: Call, edge: Edge, epoch: number): Promise<R
 async function answer(call: Call, { app, router, audit, forwarding }: Edge): Promise<Reply> {
   let isKnown = false;
   let passing: Passing | null = null;
+  let held: Passing['held'] = null;
   try {
     // Those that come by way of a member were judged there.
     if (isChange(call.method) && call.forwarded === null) refuseForeign(call, app);
     if (forwarding !== null) {
       refuseUnheard(call);
       if (forwarding.mayPassOn(call)) {
-        passing = { isKnown: false };
+        passing = { isKnown: false, held: null };
         const answered = await forwarding.answer(call, passing);
         if (answered !== null) return answered;
+        held = passing.held;
         passing = null;
       }
     }
@@ -122,7 +125,7 @@ async function answer(call: Call, { app, router, audit, forwarding }: Edge): Pro
     const known = call.principal = caller instanceof Promise ? await caller : caller;
     isKnown = true;
     audit?.loggedIn(call);
-    const reply = await answerKnown(call, app, router);
+    const reply = await (held === null ? answerKnown(call, app, router) : forwarding!.here(held, () => answerKnown(call, app, router)));
     if (call.principal !== known) audit?.loggedIn(call);
     audit?.done(call, reply.status);
     return reply;

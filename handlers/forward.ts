@@ -1,9 +1,10 @@
-import type { ClusterMember } from '../core/cluster/api.ts';
+import type { ClusterMember, HeldWrite } from '../core/cluster/api.ts';
 import { isSkuaError, SkuaError } from '../core/errors.ts';
 import { enter, requireLogin } from './admission.ts';
 import { authenticate, findSession, provedCaller } from './authentication.ts';
 import { readBody } from './http/body.ts';
 import type { Passage, ReplyParts, RequestParts } from './http/cluster.ts';
+import { goneOf } from './http/context.ts';
 import type { App, Call, ClusterFeature, Reply } from './http/context.ts';
 import { FORWARDED_HEADER, forwardedText, isForOthers, LOG_END_HEADER, NOT_LEADER_HEADER, NOT_LEADER_STATUS } from './http/forwarded.ts';
 import { changesOf, EndWaits, within } from './http/cluster-waits.ts';
@@ -13,13 +14,18 @@ import type { PlacesOf, Placed } from './http/places.ts';
 import { isIngestPath, isSubscriptionPath } from './http/presence.ts';
 import { empty } from './http/reply.ts';
 import { baseOf } from './http/url.ts';
+import { background } from '../core/background.ts';
 
-/** For so long a member looks for the leader that decides a request, and for the epoch that settles what became of one, in milliseconds. */
-export const DEADLINE_MS = 10_000;
+/** For so long a member looks for the leader that decides a request, half of its patience at most, and for the epoch that settles what became of one, in milliseconds. */
+export const DEADLINE_MS = 5_000;
 /** The leader itself gives up before (a commit whose outcome is not known ends after 20 s): longer silence tells nothing more. */
 export const ANSWER_MS = 30_000;
 /** An append whose epoch has been succeeded gets so long to be answered by the old leader, before it is decided anew. */
 export const SUCCEEDED_MS = 250;
+/** A leader that nobody hears any more, or that no longer leads, gets so long to answer what it was sent: a connection may break, and be made anew, meanwhile. */
+export const UNHEARD_MS = 1_000;
+/** When a request arrived is told in such steps, so that the header is the same for many. */
+const AT_STEP_MS = 200;
 /** While who leads and the newest epoch don't agree here, a request waits so long for the next word of either; then it is decided here. */
 const UNSETTLED_MS = 1_000;
 /** Between two questions to a member that says that it does not lead, where nothing changes meanwhile. */
@@ -50,6 +56,16 @@ const OURS = 'skua-';
 export interface Passing {
   /** Who calls is known, and may be told of to the audit. */
   isKnown: boolean;
+  /** From when on the request was here as a whole; null before. */
+  held: HeldWrite | null;
+}
+
+/** Requests that were sent to a leader in one epoch of its, and what ends the waiting for their answers. */
+interface Sent {
+  readonly instanceId: string;
+  readonly appends: AbortController;
+  readonly others: AbortController;
+  isUnheard: boolean;
 }
 
 /** What a member does with requests that another one is to decide (ARCHITECTURE.md, "The cluster", rules 12 and 13). */
@@ -59,8 +75,8 @@ export class Forwarding {
   readonly #placeOf: PlacesOf;
   readonly #changes: Changes;
   readonly #ends: EndWaits;
-  /** Ends the waiting for answers to appends, by the epoch in which they were sent. */
-  readonly #giveUps = new Map<number, AbortController>();
+  /** By the epoch in which they were sent. */
+  readonly #sent = new Map<number, Sent>();
 
   constructor(app: App, cluster: ClusterFeature, placeOf: PlacesOf) {
     this.#app = app;
@@ -68,7 +84,8 @@ export class Forwarding {
     this.#placeOf = placeOf;
     this.#changes = changesOf(cluster, app.world.clock);
     this.#ends = new EndWaits(cluster.log, app.world.clock);
-    cluster.log.onEpoch(({ number }) => void this.#succeeded(number));
+    cluster.log.onEpoch(({ number }) => background(this.#succeeded(number)));
+    cluster.membership.onChange(() => this.#listen());
   }
 
   /** False for what is decided here in any case. */
@@ -133,31 +150,49 @@ export class Forwarding {
     });
     const body = await arrive(call, this.#app);
     if (!(body instanceof Uint8Array)) return body;
+    passing.held = this.held(call);
     // Of what is done the leader tells.
     call.audited = null;
     call.body = body;
-    return this.passOn(call, place === 'append', body);
+    return this.passOn(call, place === 'append', body, passing.held);
+  }
+
+  /** A request that is here as a whole. */
+  held(call: Call): HeldWrite {
+    return this.#cluster.patience.begin(goneOf(call, this.#app));
+  }
+
+  /** Decides a request here whoever leads, which has been held before. */
+  here<T>(held: HeldWrite, work: () => T): T {
+    return this.#cluster.fence.run(null, held, work);
   }
 
   /** The member that decides what is not decided here; null where this one leads, or nobody. */
   get elsewhere(): ClusterMember | null { return this.#leader(); }
 
-  /** The leader's answer to a request whose body has arrived; null where it is to be decided here. A request that is no append is not sent a second time. Errors: `commit_outcome_unknown`. */
-  async passOn(call: Call, isAppend: boolean, body: Uint8Array): Promise<Reply | null> {
+  /**
+   * The leader's answer to a request whose body has arrived; null where it is to be decided here, as `here` does. A request that is no append is not sent a second time. Errors: `commit_outcome_unknown`,
+   * `write_expired`.
+   */
+  async passOn(call: Call, isAppend: boolean, body: Uint8Array, held: HeldWrite): Promise<Reply | null> {
     const { clock, meter } = this.#app.world;
     const startMs = clock.monotonicMs();
     await findSession(call, this.#app);
-    const reply = await this.#decided(call, isAppend, body);
+    const reply = await this.#decided(call, isAppend, body, held);
     if (reply === null) this.#count('here');
     else meter.observe(DURATION, (clock.monotonicMs() - startMs) / 1_000);
     return reply;
   }
 
   /** Asks whoever leads, until somebody has decided the request; null where nobody has and it is to be decided here. */
-  async #decided(call: Call, isAppend: boolean, body: Uint8Array): Promise<Reply | null> {
-    const { log } = this.#cluster;
+  async #decided(call: Call, isAppend: boolean, body: Uint8Array, held: HeldWrite): Promise<Reply | null> {
+    const { log, patience } = this.#cluster;
     const { clock } = this.#app.world;
-    for (const untilMs = clock.monotonicMs() + DEADLINE_MS; ;) {
+    // A leader was given it and has not answered: it may be in the log.
+    let isOpen = false;
+    for (const untilMs = clock.monotonicMs() + Math.min(DEADLINE_MS, patience.limitMs / 2); ;) {
+      const refusal = held.refusal();
+      if (refusal !== null) throw isOpen ? this.#unknown(refusal) : refusal;
       const leader = this.#leader();
       const { epoch } = log;
       // It was refused by all that were asked, if any: nothing has happened, and members commit by themselves.
@@ -167,17 +202,19 @@ export class Forwarding {
         if (!await this.#changes.next(Math.min(untilMs, clock.monotonicMs() + UNSETTLED_MS))) return null;
         continue;
       }
-      const reply = await this.#asked(call, leader, epoch.number, isAppend, body);
-      if (reply !== null) return this.#withOwnWrites(reply);
+      const reply = await this.#asked(call, leader, epoch.number, isAppend, body, held);
+      if (typeof reply === 'object') return this.#withOwnWrites(reply);
+      isOpen ||= reply === 'settled';
       if (this.#leader()?.instanceId === leader.instanceId && log.epoch?.number === epoch.number) await this.#changes.next(Math.min(untilMs, clock.monotonicMs() + ASK_AGAIN_MS));
     }
   }
 
-  /** The answer of this leader; null where it is certain that it has decided nothing, or settled what it has. Errors: `commit_outcome_unknown`. */
-  async #asked(call: Call, leader: ClusterMember, epoch: number, isAppend: boolean, body: Uint8Array): Promise<ReplyParts | null> {
-    const { membership } = this.#cluster;
+  /** The answer of this leader; or that it has certainly decided nothing, or that a newer epoch has settled what it has. Errors: `commit_outcome_unknown`. */
+  async #asked(call: Call, leader: ClusterMember, epoch: number, isAppend: boolean, body: Uint8Array, held: HeldWrite): Promise<ReplyParts | 'undecided' | 'settled'> {
+    const { membership, forward } = this.#cluster;
     try {
-      const reply = await this.#send(call, leader, epoch, isAppend, body);
+      const { appends, others } = this.#sentTo(leader, epoch);
+      const reply = await forward.send(leader, this.#requestOf(call, leader, epoch, body, held), ANSWER_MS, (isAppend ? appends : others).signal);
       if (reply.headers[NOT_LEADER_HEADER] === undefined) return reply;
       this.#count('not-leader');
     } catch (error) {
@@ -188,33 +225,50 @@ export class Forwarding {
         this.#count('silent');
         if (error.data['reason'] === 'broken') membership.lost(leader.instanceId);
         if (!isAppend || !await this.#isSettled(epoch)) throw this.#unknown(error);
+        return 'settled';
       } else throw error;
     }
-    return null;
+    return 'undecided';
   }
 
-  #send(call: Call, leader: ClusterMember, epoch: number, isAppend: boolean, body: Uint8Array): Promise<ReplyParts> {
-    return this.#cluster.forward.send(leader, this.#requestOf(call, leader, epoch, body), ANSWER_MS, isAppend ? this.#giveUpOf(epoch) : null);
-  }
-
-  #giveUpOf(epoch: number): AbortSignal {
-    let giveUp = this.#giveUps.get(epoch);
-    if (giveUp === undefined) {
-      giveUp = new AbortController();
-      this.#giveUps.set(epoch, giveUp);
+  #sentTo({ instanceId }: ClusterMember, epoch: number): Sent {
+    let sent = this.#sent.get(epoch);
+    if (sent === undefined) {
+      sent = { instanceId, appends: new AbortController(), others: new AbortController(), isUnheard: false };
+      this.#sent.set(epoch, sent);
     }
-    return giveUp.signal;
+    return sent;
   }
 
   /** A newer epoch is in the log: what an older leader has not decided by now it will not decide any more. */
   async #succeeded(epoch: number): Promise<void> {
-    if (this.#giveUps.size === 0) return;
+    if (this.#sent.size === 0) return;
     await this.#app.world.clock.sleep(SUCCEEDED_MS);
-    for (const [sentIn, giveUp] of this.#giveUps) {
+    const leader = this.#leader();
+    for (const [sentIn, sent] of this.#sent) {
       if (sentIn >= epoch) continue;
-      this.#giveUps.delete(sentIn);
-      giveUp.abort();
+      sent.appends.abort();
+      // The same member may lead on under a newer one.
+      if (sent.instanceId === leader?.instanceId) this.#sent.delete(sentIn);
     }
+    this.#listen();
+  }
+
+  /** Who leads, as far as is heard, has changed. */
+  #listen(): void {
+    const leader = this.#leader();
+    for (const [epoch, sent] of this.#sent) if (!sent.isUnheard && sent.instanceId !== leader?.instanceId) background(this.#unheard(epoch, sent));
+  }
+
+  /** A leader that stands still answers nothing, and its connections do not break: nobody waits for it longer than it takes to be sure of that. */
+  async #unheard(epoch: number, sent: Sent): Promise<void> {
+    sent.isUnheard = true;
+    await this.#app.world.clock.sleep(UNHEARD_MS);
+    sent.isUnheard = false;
+    if (this.#leader()?.instanceId === sent.instanceId) return;
+    if (this.#sent.get(epoch) === sent) this.#sent.delete(epoch);
+    sent.appends.abort();
+    sent.others.abort();
   }
 
   /** Whether it is settled what a leader of this epoch has decided: this member has a newer epoch, and with it all that came before. */
@@ -228,7 +282,7 @@ export class Forwarding {
   }
 
   /** Whole, as it arrived, and with the caller's own credentials. */
-  #requestOf(call: Call, leader: ClusterMember, epoch: number, body: Uint8Array): RequestParts {
+  #requestOf(call: Call, leader: ClusterMember, epoch: number, body: Uint8Array, { ageMs }: HeldWrite): RequestParts {
     const { request } = call;
     const { server } = this.#app;
     const connection = request.headers.get('connection');
@@ -237,8 +291,9 @@ export class Forwarding {
     // A session counts where the browser has brought it, and goes on as what it proves; senders may send what they like.
     const hasCookie = isIngestPath(call.path);
     for (const [name, value] of request.headers) if ((name !== 'cookie' || hasCookie) && !LEFT_OUT.has(name) && !name.startsWith(OURS) && !named.includes(name)) headers[name] = value;
+    const { aheadMs } = leader;
     headers[FORWARDED_HEADER] = forwardedText({
-      epoch, base: baseOf(call), address: server.addressOf?.(request) ?? null, isLocal: server.isLocal?.(request) ?? false, caller: provedCaller(call, this.#app), certificate: server.certificateOf?.(request) ?? null,
+      epoch, ...(aheadMs != null && { atMs: Math.floor((this.#app.world.clock.nowMs() + aheadMs - ageMs) / AT_STEP_MS) * AT_STEP_MS }), base: baseOf(call), address: server.addressOf?.(request) ?? null, isLocal: server.isLocal?.(request) ?? false, caller: provedCaller(call, this.#app), certificate: server.certificateOf?.(request) ?? null,
       ...(call.session !== null && { session: call.session.proof }),
     });
     return { method: call.method, target: targetOf(call), headers, body };

@@ -1,4 +1,5 @@
 import type { ByteBudget } from '../core/byte-budget.ts';
+import type { HeldWrite } from '../core/cluster/api.ts';
 import { SkuaError } from '../core/errors.ts';
 import { ANY, NO_STREAM, STREAM_EXISTS } from '../core/streams/api.ts';
 import type { AppendResult, Authorize, NewEvent } from '../core/streams/api.ts';
@@ -37,6 +38,7 @@ interface Waiting {
   readonly expected: number;
   readonly events: readonly NewEvent[];
   readonly authorize: Authorize | undefined;
+  readonly held: HeldWrite;
   resolve(result: AppendResult): void;
   reject(error: unknown): void;
 }
@@ -57,9 +59,10 @@ export class AppendsElsewhere {
   }
 
   readonly append = (stream: string, expected: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> => {
-    if (!this.#isPassing && this.#parts.forwarding.elsewhere === null) return this.#appendHere(stream, expected, events, authorize);
+    const { call, forwarding } = this.#parts;
+    if (!this.#isPassing && forwarding.elsewhere === null) return this.#appendHere(stream, expected, events, authorize);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ stream, expected, events, authorize, resolve, reject });
+      this.#waiting.push({ stream, expected, events, authorize, held: forwarding.held(call), resolve, reject });
       if (this.#isPassing) return;
       this.#isPassing = true;
       // What is appended in the same breath goes with it.
@@ -106,6 +109,12 @@ export class AppendsElsewhere {
     for (let left = group; left.length > 0;) {
       // Nobody waits for them any more, and they are not on their way.
       if (call.request.signal.aborted) throw new SkuaError('aborted', 'The call is over.');
+      left = left.filter(({ held, reject }) => {
+        const refusal = held.refusal();
+        if (refusal !== null) reject(refusal);
+        return refusal === null;
+      });
+      if (left.length === 0) return;
       const leader = forwarding.elsewhere;
       if (leader === null) {
         await this.#decideHere(left);
@@ -118,7 +127,8 @@ export class AppendsElsewhere {
       const share = budget.share(null, call.countedAs);
       try {
         if (!share.add(body.length)) await share.room();
-        const reply = await forwarding.passOn({ ...call, url: PATH, path: PATH }, true, body);
+        // The first one is the oldest.
+        const reply = await forwarding.passOn({ ...call, url: PATH, path: PATH }, true, body, left[0]!.held);
         if (reply === null) {
           await this.#decideHere(left);
           return;
@@ -136,7 +146,8 @@ export class AppendsElsewhere {
   }
 
   async #decideHere(appends: readonly Waiting[]): Promise<void> {
-    await Promise.allSettled(appends.map(({ stream, expected, events, authorize, resolve, reject }) => this.#appendHere(stream, expected, events, authorize).then(resolve, reject)));
+    const { forwarding } = this.#parts;
+    await Promise.allSettled(appends.map(({ stream, expected, events, authorize, held, resolve, reject }) => forwarding.here(held, () => this.#appendHere(stream, expected, events, authorize)).then(resolve, reject)));
   }
 }
 

@@ -1,5 +1,5 @@
 import { ByteBudget } from '../core/byte-budget.ts';
-import type { ClusterMember } from '../core/cluster/api.ts';
+import type { ClusterMember, HeldWrite } from '../core/cluster/api.ts';
 import type { EventStore } from '../core/streams/api.ts';
 import { Forwarding } from './forward.ts';
 import { AppendsElsewhere } from './grpc-appends.ts';
@@ -36,8 +36,8 @@ export class CallsElsewhere {
     return (place === 'append' || place === 'leader') && !requiresLeader(call) && this.leader !== null;
   }
 
-  /** How a call ended at the member that leads, whose messages have been sent on; or the call with all that has arrived of it, where it is to be decided here after all. */
-  async passOn(method: GrpcMethod, call: Call, transport: GrpcTransport): Promise<Ending | ArrivedCall> {
+  /** How a call ended at the member that leads, whose messages have been sent on; or the call with all that has arrived of it, and since when, where it is to be decided here after all. */
+  async passOn(method: GrpcMethod, call: Call, transport: GrpcTransport): Promise<Ending | { readonly arrived: ArrivedCall; readonly held: HeldWrite }> {
     const share = this.#budget.share(null, call.countedAs);
     try {
       const { bodyBytesMax } = this.#app.options;
@@ -50,8 +50,9 @@ export class CallsElsewhere {
         if (block.length > bodyBytesMax) throw tooLarge(bodyBytesMax);
         if (!share.add(block.length - share.heldBytes)) await share.room();
       }
-      const reply = await this.#forwarding.passOn(call, method.place === 'append', block.bytes);
-      if (reply === null) return new ArrivedCall(transport, block.bytes, (sent) => transport.send(sent));
+      const held = this.#forwarding.held(call);
+      const reply = await this.#forwarding.passOn(call, method.place === 'append', block.bytes, held);
+      if (reply === null) return { arrived: new ArrivedCall(transport, block.bytes, (sent) => transport.send(sent)), held };
       const { ending, block: answer } = answerOf(reply);
       if (answer.length > 0) await transport.send(answer);
       return ending;
@@ -59,6 +60,9 @@ export class CallsElsewhere {
       share.close();
     }
   }
+
+  /** As `Forwarding.here`. */
+  here<T>(held: HeldWrite, work: () => T): T { return this.#forwarding.here(held, work); }
 
   /** The member that decides what is not decided here. */
   get leader(): ClusterMember | null { return this.#forwarding.elsewhere; }

@@ -1,3 +1,4 @@
+import type { HeldWrite } from '../core/cluster/api.ts';
 import { ANONYMOUS } from '../core/security/principal.ts';
 import type { Principal } from '../core/security/principal.ts';
 import type { EventStore } from '../core/streams/api.ts';
@@ -158,11 +159,12 @@ class Calls {
         return caller instanceof Promise ? caller.then(known) : known(caller);
       };
       let taken = transport;
+      let held: HeldWrite | null = null;
       if (elsewhere?.passesOn(method, call) === true) {
         await unlessUnknown(admit);
         const passed = await elsewhere.passOn(method, call, transport);
-        if (!(passed instanceof ArrivedCall)) return passed;
-        taken = passed;
+        if (!('arrived' in passed)) return passed;
+        ({ arrived: taken, held } = passed);
       }
       const admitting = admit();
       if (admitting !== undefined) await admitting;
@@ -172,7 +174,8 @@ class Calls {
         await elsewhere.requireLeader(method, call);
         if (path === BATCH_PATH) append = elsewhere.appendsOf(call);
       }
-      await method.run(new RunningCall(call, app, taken, audit, append));
+      const running = new RunningCall(call, app, taken, audit, append);
+      await (held === null ? method.run(running) : elsewhere!.here(held, () => method.run(running)));
       if (!call.isLong) app.turns.answered();
       audit?.done(call, 200);
       return OK;

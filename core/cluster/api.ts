@@ -2,6 +2,8 @@ import type { SkuaError } from '../errors.ts';
 import type { NodeAddress } from '../ports/nodes.ts';
 import type { Epoch, GossipEntry, MemberState } from '../ports/peers.ts';
 
+export type { HeldWrite, Patience } from './patience.ts';
+
 /**
  * The log as a member of a cluster has it: a copy on its own disk, fed by the bucket and by the leader. All that leads, gossips or forwards
  * knows the copy through this. Protocol: ARCHITECTURE.md, "The cluster".
@@ -79,6 +81,8 @@ export interface ClusterMember extends GossipEntry {
   readonly isAlive: boolean;
   /** When it was last heard of, by this member's clock. */
   readonly heardMs: number;
+  /** How far its wall clock is ahead of this member's, as its last own word said, or less by what that took to come; null before there was one. */
+  readonly aheadMs?: number | null;
 }
 
 export function sameNode(a: NodeAddress, b: NodeAddress): boolean {

@@ -7,6 +7,8 @@ export interface MemberAppend {
   readonly stream: string;
   readonly expectedVersion: number;
   readonly events: readonly NewEvent[];
+  /** When it was begun, by the wall clock of the member that it is sent to; null where the sender does not know that clock. */
+  readonly atMs: number | null;
 }
 
 /** Bytes of data and metadata that are sent at most, and of the request around them, in which a character may take six. */
@@ -31,15 +33,15 @@ function isText(bytes: Uint8Array): boolean {
   }
 }
 
-export function formatMemberAppend({ stream, expectedVersion, events }: MemberAppend): string {
-  return JSON.stringify({ stream, expectedVersion, events: events.map(({ id, type, isJson, data, metadata }) => ({ id, type, isJson, data: utf8.decode(data), metadata: utf8.decode(metadata) })) });
+export function formatMemberAppend({ stream, expectedVersion, events, atMs }: MemberAppend): string {
+  return JSON.stringify({ stream, expectedVersion, atMs, events: events.map(({ id, type, isJson, data, metadata }) => ({ id, type, isJson, data: utf8.decode(data), metadata: utf8.decode(metadata) })) });
 }
 
 /** What another member sent. Names, ids and types are checked where they are appended. Errors: `bad_request`. */
 export function readMemberAppend(value: unknown): MemberAppend {
-  const { stream, expectedVersion, events } = (value ?? {}) as Readonly<Record<keyof MemberAppend, unknown>>;
-  if (typeof stream !== 'string' || !Number.isSafeInteger(expectedVersion) || !Array.isArray(events) || events.length === 0 || events.length > EVENTS_MAX) throw invalid();
-  return { stream, expectedVersion: expectedVersion as number, events: events.map(readEvent) };
+  const { stream, expectedVersion, events, atMs = null } = (value ?? {}) as Readonly<Record<keyof MemberAppend, unknown>>;
+  if (typeof stream !== 'string' || !Number.isSafeInteger(expectedVersion) || !Array.isArray(events) || events.length === 0 || events.length > EVENTS_MAX || !(atMs === null || Number.isFinite(atMs))) throw invalid();
+  return { stream, expectedVersion: expectedVersion as number, atMs: atMs as number | null, events: events.map(readEvent) };
 }
 
 function readEvent(value: unknown): NewEvent {

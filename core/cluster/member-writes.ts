@@ -1,4 +1,5 @@
 import { isSkuaError, SkuaError } from '../errors.ts';
+import { sinceMs, type Stamp, stampOf } from '../object-log/instance/commit-attempt.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ScavengeStore } from '../scavenge/run-context.ts';
 import type { AppendResult, EventStore, NewEvent } from '../streams/api.ts';
@@ -26,7 +27,7 @@ export interface MemberWritesParts {
 
 /** The leader gives up a commit whose outcome it can't find out after 20 s. */
 const ANSWER_MS = 25_000;
-/** For so long a leader is looked for that takes the write. */
+/** For so long a leader is looked for that takes the write, and so old may one be at most that is decided anew: behind that the first may be forgotten. */
 const DEADLINE_MS = 30_000;
 /** Between two questions to a member that says that it does not lead. */
 const ASK_AGAIN_MS = 200;
@@ -35,7 +36,7 @@ const APPLIED_MS = 5_000;
 /** Reasons of failed calls that say that the process there is gone. */
 const GONE: ReadonlySet<unknown> = new Set(['refused', 'broken']);
 /** The leader has not written it, and somebody may soon. */
-const NOT_TAKEN: ReadonlySet<string> = new Set(['member_unreachable', 'not_leader', 'not_ready', 'store_closed']);
+const NOT_TAKEN: ReadonlySet<string> = new Set(['member_unreachable', 'not_leader', 'not_ready', 'store_closed', 'write_expired']);
 
 /**
  * What a member writes for itself: scavenge points, the history of its scavenges, its part of the audit. It goes to whoever leads, so that members do not fight
@@ -53,12 +54,14 @@ export class MemberWrites {
   async append(stream: string, expectedVersion: number, events: readonly NewEvent[]): Promise<AppendResult> {
     const { store, log, clock } = this.#parts;
     if (!isCarried(events)) return store.append(stream, expectedVersion, events);
+    const begunAt = stampOf(clock);
     for (const untilMs = clock.monotonicMs() + DEADLINE_MS; ;) {
       const leader = this.#leader();
       // Nobody took it, or nobody is there to take it: this member may write as well as any.
       if (leader === null || clock.monotonicMs() >= untilMs) return store.append(stream, expectedVersion, events);
       const epoch = log.epoch?.number ?? -1;
-      const result = await this.#at(leader, { stream, expectedVersion, events }, epoch, untilMs);
+      const atMs = leader.aheadMs == null ? null : clock.nowMs() + leader.aheadMs;
+      const result = await this.#at(leader, { stream, expectedVersion, events, atMs }, epoch, begunAt, untilMs);
       if (result !== null) return result;
     }
   }
@@ -70,7 +73,7 @@ export class MemberWrites {
   }
 
   /** Null where the leader has not taken it, and where what it did is settled by a newer epoch. */
-  async #at(leader: ClusterMember, request: MemberAppend, epoch: number, untilMs: number): Promise<AppendResult | null> {
+  async #at(leader: ClusterMember, request: MemberAppend, epoch: number, begunAt: Stamp, untilMs: number): Promise<AppendResult | null> {
     const { membership, appends, clock, log } = this.#parts;
     try {
       const result = await appends.append(leader, request, ANSWER_MS);
@@ -85,7 +88,7 @@ export class MemberWrites {
       if (isSkuaError(error, 'member_silent')) {
         if (GONE.has(error.data['reason'])) membership.lost(leader.instanceId);
         const isSettled = await this.#within(Math.max(0, untilMs - clock.monotonicMs()), (signal) => membership.newerEpoch(epoch, signal));
-        if (isSettled) return null;
+        if (isSettled && sinceMs(begunAt, clock) <= DEADLINE_MS) return null;
         throw new SkuaError('commit_outcome_unknown', 'The leader of the cluster did not answer, so that it is not known whether this was written: it may be repeated with the same event ids.', { stream: request.stream }, error);
       }
       // Whoever lost to another writer looks at what that one wrote.

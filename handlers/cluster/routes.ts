@@ -3,7 +3,7 @@ import { MEMBER_APPEND_BODY_BYTES_MAX, readMemberAppend } from '../../core/clust
 import { SkuaError } from '../../core/errors.ts';
 import type { CommitsRequest } from '../../core/ports/peers.ts';
 import { readJson } from '../http/body.ts';
-import { queryOf } from '../http/context.ts';
+import { goneOf, queryOf } from '../http/context.ts';
 import type { Call, ClusterFeature, Handler } from '../http/context.ts';
 import { clusterOf } from '../http/presence.ts';
 import { commonHeaders, empty, jsonReply } from '../http/reply.ts';
@@ -33,10 +33,10 @@ const lead: Handler = async (call, app) => {
 
 /** POST `/cluster/append`: what a member writes for itself, as the system user; the leader decides it. */
 const append: Handler = async (call, app) => {
-  const { membership } = clusterOf(call, app);
-  const { stream, expectedVersion, events } = readMemberAppend(await readJson(call, app, Math.min(MEMBER_APPEND_BODY_BYTES_MAX, app.options.bodyBytesMax)));
+  const { membership, fence, patience } = clusterOf(call, app);
+  const { stream, expectedVersion, events, atMs } = readMemberAppend(await readJson(call, app, Math.min(MEMBER_APPEND_BODY_BYTES_MAX, app.options.bodyBytesMax)));
   if (!membership.isLeader) throw new SkuaError('not_leader', 'This member does not lead. Ask the member that leads now.');
-  return jsonReply(call, await app.store.append(stream, expectedVersion, events));
+  return jsonReply(call, await fence.run(null, patience.beginPassedOn(atMs, goneOf(call, app)), () => app.store.append(stream, expectedVersion, events)));
 };
 
 const held = new WeakMap<ClusterFeature, number>();

@@ -4,6 +4,7 @@ import type { Authorize } from '../../core/streams/api.ts';
 import type { WebhookIngest } from '../../core/webhook/api.ts';
 import { ARRIVAL_LIMITS } from '../../core/webhook/ingest/arrivals.ts';
 import { readBody } from '../http/body.ts';
+import { isForOthers } from '../http/forwarded.ts';
 import type { App, Call, Handler, Reply, WebhookLimits, Webhooks } from '../http/context.ts';
 import { mediaTypeOf } from '../http/negotiate.ts';
 import { webhooksOf } from '../http/presence.ts';
@@ -73,7 +74,7 @@ function leadOf({ passage }: Call): { readonly authorize: Authorize | null; read
   if (passage === null) return { authorize: null, wasRefused: () => false };
   const authorize: Authorize = (metadata, endOf) => {
     const refusal = passage.authorize(metadata, endOf);
-    wasRefused ||= refusal !== null;
+    wasRefused ||= isForOthers(refusal);
     return refusal;
   };
   return { authorize, wasRefused: () => wasRefused };

@@ -39,7 +39,7 @@ const ENDINGS: Readonly<Partial<Record<SkuaError['code'], Ended>>> = {
   maximum_subscribers_reached: ended(STATUS.failedPrecondition, 'maximum-subscribers-reached', undefined, group),
   too_many_failures: ended(STATUS.unauthenticated, null),
   not_ready: NOT_READY, store_closed: NOT_READY, writer_stopped: NOT_READY, sync_failed: NOT_READY,
-  too_busy: BUSY, storage_unreachable: BUSY, storage_throttled: BUSY, commit_contended: BUSY,
+  too_busy: BUSY, storage_unreachable: BUSY, storage_throttled: BUSY, commit_contended: BUSY, write_expired: BUSY,
   storage_denied: BUSY, bucket_not_found: BUSY, wrong_region: BUSY, clock_skewed: BUSY,
   no_leader: LEADERLESS, not_leader: LEADERLESS,
   commit_outcome_unknown: ended(STATUS.aborted, null, undefined), aborted: ended(STATUS.cancelled, null),

@@ -1,4 +1,4 @@
-import type { ClusterMember } from '../../core/cluster/api.ts';
+import type { ClusterMember, HeldWrite } from '../../core/cluster/api.ts';
 import type { SessionProof } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { Authorize } from '../../core/streams/api.ts';
@@ -34,10 +34,13 @@ export interface ReplyParts {
   readonly body: Uint8Array<ArrayBuffer> | null;
 }
 
-/** Keeps a request that another member has passed on from being decided once there is a newer epoch than the one in which it was sent. */
+/** Keeps a request that another member has passed on from being decided once there is a newer epoch than the one in which it was sent, and every write that has waited for too long from taking its place. */
 export interface Fence {
-  /** Runs the handling of such a request. Writes that it makes take their place in the log only while the passage is open; later they reject with `not_leader`. */
-  run<T>(epochNumber: number, work: (passage: Passage) => T): T;
+  /**
+   * Runs the handling of a request. Writes that it makes take their place in the log only while the passage is open, later they reject with `not_leader`; and only while `held` lets them, later
+   * they reject with `write_expired`. `epochNumber` is null for what is decided here whoever leads.
+   */
+  run<T>(epochNumber: number | null, held: HeldWrite, work: (passage: Passage) => T): T;
 }
 
 export interface Passage {
@@ -56,6 +59,8 @@ export interface Passage {
 export interface Forwarded {
   /** Number of the epoch in which it was sent. */
   readonly epoch: number;
+  /** When it had arrived as a whole, or earlier, by the wall clock of the member that it is sent to, as far as the sender knows that clock; null, or left out, where it does not. */
+  readonly atMs?: number | null;
   /** Beginning of links and of `Location`: they name the member that was asked. */
   readonly base: string;
   /** Where the client's request came from; null where that is not known. */

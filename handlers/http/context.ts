@@ -1,7 +1,7 @@
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import type { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
 import type { ByteShare } from '../../core/byte-budget.ts';
-import type { MemberLog, Membership } from '../../core/cluster/api.ts';
+import type { MemberLog, Membership, Patience } from '../../core/cluster/api.ts';
 import type { RunningMembership } from '../../core/cluster/membership/api.ts';
 import type { Holds } from '../../core/backup/node/hold.ts';
 import type { BackupChecks, BackupStatus } from '../../core/backup/checks/checks.ts';
@@ -123,6 +123,8 @@ export interface ClusterFeature {
   readonly upToDate: () => Promise<void> | null;
   readonly forward: Forwarder;
   readonly fence: Fence;
+  /** For how long writes of clients may be under way here. */
+  readonly patience: Patience;
   /** Answers calls of gRPC that another member has passed on as requests of HTTP; left out, or null, where there is no gRPC. */
   readonly grpc?: PassedOnCalls | null;
 }
@@ -182,6 +184,8 @@ export interface ServerSide {
   readonly connectionOf?: (request: Request) => object | null;
   /** Told who calls as soon as that is known: what the request takes of limits that callers share counts for that caller. Throws `too_busy` where it has more than its part of them. */
   readonly calledBy?: (request: Request, caller: string) => void;
+  /** Whether nobody waits for the answer to a request any more; without it the request's signal tells. */
+  readonly isGone?: (request: Request) => boolean;
   /** The caller whom the connection itself proves (a node's certificate); null for none. Credentials in the request win. */
   readonly peerOf?: (request: Request) => Principal | null;
   /** Whether the connection of a request carries those of a member alone, which proved to be one when it asked for the connection (`/cluster/frames`). */
@@ -309,4 +313,10 @@ export type Handler = (call: Call, app: App) => Reply | Promise<Reply>;
 export function queryOf(call: Call, name: string): string | undefined {
   const value = call.query[name];
   return Array.isArray(value) ? value[0] : value;
+}
+
+/** Tells whether nobody waits for the answer to a call any more. */
+export function goneOf({ request }: Pick<Call, 'request'>, { server }: Pick<App, 'server'>): () => boolean {
+  const { isGone } = server;
+  return isGone === undefined ? () => request.signal.aborted : () => isGone(request);
 }

@@ -49,9 +49,9 @@ function readForwarded(text: string): Forwarded | null {
     return null;
   }
   if (typeof value !== 'object' || value === null) return null;
-  const { epoch, base, address, isLocal, caller, certificate, session = null } = value;
-  if (!Number.isSafeInteger(epoch) || (epoch as number) < 0 || typeof base !== 'string' || typeof isLocal !== 'boolean' || !isText(address) || !isText(certificate) || !isCaller(caller) || !isProof(session)) return null;
-  return { epoch: epoch as number, base, address, isLocal, caller, certificate, session };
+  const { epoch, atMs = null, base, address, isLocal, caller, certificate, session = null } = value;
+  if (!Number.isSafeInteger(epoch) || (epoch as number) < 0 || typeof base !== 'string' || typeof isLocal !== 'boolean' || !isText(address) || !isText(certificate) || !(atMs === null || Number.isFinite(atMs)) || !isCaller(caller) || !isProof(session)) return null;
+  return { epoch: epoch as number, atMs: atMs as number | null, base, address, isLocal, caller, certificate, session };
 }
 
 function isText(value: unknown): value is string | null {

@@ -106,6 +106,7 @@ const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   storage_throttled: UNAVAILABLE,
   commit_outcome_unknown: UNAVAILABLE,
   commit_contended: UNAVAILABLE,
+  write_expired: UNAVAILABLE,
   scavenge_stopping: UNAVAILABLE,
   scavenge_state_too_large: WORK_FAILED,
   reload_failed: CONFLICT,

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ByteShare } from '../../core/byte-budget.ts';
-import type { MemberLog } from '../../core/cluster/api.ts';
+import type { HeldWrite, MemberLog, Patience } from '../../core/cluster/api.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type {
   AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
@@ -12,21 +12,23 @@ type EpochOf = Pick<MemberLog, 'epoch'>;
 /**
  * Rule 13 of the cluster: what another member has passed on is decided, in its turn, only while the epoch in which it was sent is the newest in the log,
  * and this member wrote that. The log itself proves it: a write that takes its place in front of a commit has seen all commits before, and with
- * them every epoch.
+ * them every epoch. Whoever brought it, no write takes its place that has waited for too long (`Patience`).
  */
 export class EpochFence implements Fence {
   readonly #log: EpochOf;
   readonly #instanceId: string;
+  readonly #patience: Patience;
   /** The request that is being handled; nothing where a client of this member, or the member itself, is at work. */
   readonly #passages = new AsyncLocalStorage<EpochPassage>();
 
-  constructor(log: EpochOf, instanceId: string) {
+  constructor(log: EpochOf, instanceId: string, patience: Patience) {
     this.#log = log;
     this.#instanceId = instanceId;
+    this.#patience = patience;
   }
 
-  run<T>(epochNumber: number, work: (passage: Passage) => T): T {
-    const passage = new EpochPassage(this.#log, this.#instanceId, epochNumber);
+  run<T>(epochNumber: number | null, held: HeldWrite, work: (passage: Passage) => T): T {
+    const passage = new EpochPassage(this.#log, this.#instanceId, epochNumber, held);
     return this.#passages.run(passage, work, passage);
   }
 
@@ -35,32 +37,35 @@ export class EpochFence implements Fence {
    * webhooks, schedules), gets the store itself: it must not inherit the epoch of whoever came first.
    */
   storeOf(store: EventStore): EventStore {
-    return new FencedStore(store, () => this.#passages.getStore() ?? null);
+    return new FencedStore(store, () => this.#passages.getStore() ?? null, this.#patience);
   }
 }
 
 class EpochPassage implements Passage {
   readonly #log: EpochOf;
   readonly #instanceId: string;
-  readonly #number: number;
+  readonly #number: number | null;
+  readonly #held: HeldWrite;
   hasWritten = false;
 
-  constructor(log: EpochOf, instanceId: string, number: number) {
+  constructor(log: EpochOf, instanceId: string, number: number | null, held: HeldWrite) {
     this.#log = log;
     this.#instanceId = instanceId;
     this.#number = number;
+    this.#held = held;
   }
 
   get isOpen(): boolean {
+    if (this.#number === null) return true;
     const { epoch } = this.#log;
     return epoch !== null && epoch.number === this.#number && epoch.leaderInstanceId === this.#instanceId;
   }
 
-  readonly authorize: Authorize = () => (this.isOpen ? null : this.#closed());
+  readonly authorize: Authorize = () => (this.isOpen ? this.#expired() : this.#closed(this.#number!));
 
   /** Asked while a write takes its place in the log. */
   behind(authorize: Authorize | undefined): Authorize {
-    return authorize === undefined ? this.authorize : (metadata, endOf) => (this.isOpen ? authorize(metadata, endOf) : this.#closed());
+    return both(this.authorize, authorize);
   }
 
   /** A write that was begun behind it. */
@@ -70,22 +75,30 @@ class EpochPassage implements Passage {
     return result;
   }
 
-  #closed(): SkuaError {
+  /** Of a request of several steps the first ones may be in the log. */
+  #expired(): SkuaError | null {
+    const refusal = this.#held.refusal();
+    return refusal === null || !this.hasWritten ? refusal : new SkuaError('commit_outcome_unknown', 'The request took so long that only a part of it was carried out: look, and send it again.', {}, refusal);
+  }
+
+  #closed(epoch: number): SkuaError {
     // Epochs only grow: behind this one, or with the same one of another member, it never opens again. One that is still to come into the copy may open it.
-    const isFinal = (this.#log.epoch?.number ?? -1) >= this.#number;
-    return new SkuaError('not_leader', `This member does not lead in epoch ${this.#number}, in which the request was sent to it. Ask the member that leads now.`, { epoch: this.#number, isFinal });
+    const isFinal = (this.#log.epoch?.number ?? -1) >= epoch;
+    return new SkuaError('not_leader', `This member does not lead in epoch ${epoch}, in which the request was sent to it. Ask the member that leads now.`, { epoch, isFinal });
   }
 }
 
-/** A store whose writes are guarded by the passage that holds when each is made. */
+/** A store whose writes are guarded by the passage that holds when each is made; without one they are held from then on. */
 class FencedStore implements EventStore {
   readonly #store: EventStore;
   readonly #passageOf: () => EpochPassage | null;
+  readonly #patience: Patience;
   readonly streamInfoNow?: (stream: string) => StreamInfo | null;
 
-  constructor(store: EventStore, passageOf: () => EpochPassage | null) {
+  constructor(store: EventStore, passageOf: () => EpochPassage | null, patience: Patience) {
     this.#store = store;
     this.#passageOf = passageOf;
+    this.#patience = patience;
     if (store.streamInfoNow !== undefined) this.streamInfoNow = (stream) => store.streamInfoNow!(stream);
   }
 
@@ -93,20 +106,28 @@ class FencedStore implements EventStore {
 
   append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
     const passage = this.#passageOf();
-    if (passage === null) return this.#store.append(stream, expectedVersion, events, authorize);
+    if (passage === null) return this.#store.append(stream, expectedVersion, events, this.#held(authorize));
     return passage.passed(this.#store.append(stream, expectedVersion, events, passage.behind(authorize)));
   }
 
   appendToStreams(writes: readonly StreamWrite[], options?: AppendToStreamsOptions): Promise<AppendToStreamsResult> {
     const passage = this.#passageOf();
-    if (passage === null) return this.#store.appendToStreams(writes, options);
+    if (passage === null) {
+      const held = this.#held(undefined);
+      return this.#store.appendToStreams(writes.map((write) => ({ ...write, authorize: both(held, write.authorize) })), options);
+    }
     return passage.passed(this.#store.appendToStreams(writes.map((write) => ({ ...write, authorize: passage.behind(write.authorize) })), options));
   }
 
   deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
     const passage = this.#passageOf();
-    if (passage === null) return this.#store.deleteStream(stream, expectedVersion, kind, authorize);
+    if (passage === null) return this.#store.deleteStream(stream, expectedVersion, kind, this.#held(authorize));
     return passage.passed(this.#store.deleteStream(stream, expectedVersion, kind, passage.behind(authorize)));
+  }
+
+  #held(authorize: Authorize | undefined): Authorize {
+    const held = this.#patience.begin(STAYS);
+    return both(() => held.refusal(), authorize);
   }
 
   readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> { return this.#store.readStream(stream, options); }
@@ -119,4 +140,13 @@ class FencedStore implements EventStore {
   followAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionPage<AllPosition>> { return this.#store.followAll(options); }
   waitForStream(stream: string, signal: AbortSignal): Promise<boolean> { return this.#store.waitForStream(stream, signal); }
   waitForLog(position: number, signal: AbortSignal): Promise<boolean> { return this.#store.waitForLog(position, signal); }
+}
+
+/** Who asks is in touch with this member. */
+function STAYS(): boolean {
+  return false;
+}
+
+function both(first: Authorize, second: Authorize | undefined): Authorize {
+  return second === undefined ? first : (metadata, endOf) => first(metadata, endOf) ?? second(metadata, endOf);
 }

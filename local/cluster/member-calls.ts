@@ -43,7 +43,7 @@ export function memberAppendsOf(client: Pick<PeerClient, 'request'>): MemberAppe
 /** What an append is refused with, which means the same here as there. */
 const APPEND_CODES: ReadonlySet<string | null> = new Set<ErrorCode>([
   'not_leader', 'not_ready', 'store_closed', 'wrong_expected_version', 'stream_deleted', 'too_busy', 'disk_full', 'writer_stopped', 'storage_unreachable', 'storage_throttled', 'storage_denied',
-  'commit_outcome_unknown', 'commit_contended', 'batch_too_large', 'event_too_large', 'invalid_event', 'invalid_stream_name', 'invalid_expected_version', 'invalid_metadata',
+  'commit_outcome_unknown', 'commit_contended', 'write_expired', 'batch_too_large', 'event_too_large', 'invalid_event', 'invalid_stream_name', 'invalid_expected_version', 'invalid_metadata',
 ]);
 
 function refused(by: NodeAddress, reply: PeerReply): SkuaError {

@@ -1,5 +1,7 @@
+import { background } from '../../core/background.ts';
 import { MemberWrites, scavengeStoreOf } from '../../core/cluster/member-writes.ts';
 import { type MemberStore, openMemberStore } from '../../core/cluster/copy/member-store.ts';
+import { Patience } from '../../core/cluster/patience.ts';
 import { upToDateOf } from '../../core/cluster/up-to-date.ts';
 import { createMembership } from '../../core/cluster/membership/membership.ts';
 import { FORMAT_MAX, type RunningMembership } from '../../core/cluster/membership/api.ts';
@@ -96,16 +98,20 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
     deadMemberRemovalMs: Math.max(values.DeadMemberRemovalPeriodSec * SECOND_MS, values['AutoScavenge:NodeLostAfter'] * MINUTE_MS),
   });
   const own = writes = new MemberWrites({ store: open.store, membership: joined, log: open.log, appends: memberAppendsOf(client), clock: systemClock });
-  const fence = new EpochFence(open.log, instanceId);
+  const patience = new Patience(systemClock, values.ForwardPatienceMs);
+  const closing = new AbortController();
+  background(patience.watch(closing.signal));
+  const fence = new EpochFence(open.log, instanceId, patience);
   const forward = new PeerForwarder(client, certificates === null ? 'http' : 'https');
   return {
     ...node, membership: joined, client,
     store: fence.storeOf(open.store),
     written: { append: (stream, expected, events) => own.append(stream, expected, events), streamInfo: (stream) => open.store.streamInfo(stream) },
     openAutoScavenge: (parts) => openClusterAutoScavenge({ ...parts, membership: joined, memberLog: open.log, calls: adminCallsOf(client) }),
-    feature: { membership: joined, log: open.log, upToDate: upToDateOf(open.log, systemClock), isSecret: secretCheck(secret), forward, fence, grpc: passedOnCalls() },
+    feature: { membership: joined, log: open.log, upToDate: upToDateOf(open.log, systemClock), isSecret: secretCheck(secret), forward, fence, patience, grpc: passedOnCalls() },
     run: (signal) => runMemberTicks({ world, options: logOptions, membership: joined, log: open.log, store: open.store, writes: own, scavenge: { disableMerging: values.DisableScavengeMerging, historyMaxAgeDays: values.ScavengeHistoryMaxAge, keepsDeletedData: values.KeepDataOfDeletedStreams } }, signal),
     close: async () => {
+      closing.abort();
       await joined.close();
       client.close();
       await node.close();

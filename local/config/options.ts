@@ -102,6 +102,7 @@ export const cluster = {
   GossipAllowedDifferenceMs: option(integer('MS', 100, 86_400_000), 60_000, 'Difference between the clocks of two members that is worth a warning'),
   DeadMemberRemovalPeriodSec: option(integer('SECONDS', 1, 31_536_000), 1_800, 'Time after which a member that nobody has heard of is forgotten, unless AutoScavenge:NodeLostAfter is longer'),
   LeaderElectionTimeoutMs: option(integer('MS', 100, 60_000), 1_000, 'Silence of the leader after which members elect another; a connection that it refuses or breaks counts at once'),
+  ForwardPatienceMs: option(integer('MS', 1_000, 600_000), 10_000, 'A write of a client that has not taken its place in the log so long after it arrived at a member, by the wall clock or the monotonic one, whichever says more, or whose client has hung up while it was passed on, is dropped (503 write_expired): so a member that stood still writes nothing that its client has long sent elsewhere. More than LeaderElectionTimeoutMs and some seconds, or elections cost writes'),
   Detach: flag(boolean, 'Open a copy that belonged to a cluster alone, for good: its connection with the log is removed. What it then writes the cluster never sees, and it can\'t go back'),
   QuorumSize: optional(integer('COUNT'), 'Ignored', { deprecated: 'it is not needed: the majority follows from ClusterSize' }),
   GossipSeed: option(hostPorts, [], 'Ignored', { deprecated: FOUND_IN_LOG }),

@@ -41,6 +41,7 @@ class FieldHeaders {
 interface Asked {
   readonly path: string;
   readonly signal: AbortSignal;
+  readonly isGone: boolean;
   readonly replyShare: ByteShare;
   calledBy(caller: string): void;
 }
@@ -63,6 +64,7 @@ export class CallRequest implements ServedRequest {
   }
 
   get signal(): AbortSignal { return this.#call.signal; }
+  get isGone(): boolean { return this.#call.isGone; }
   get replyShare(): ByteShare { return this.#call.replyShare; }
 
   calledBy(caller: string): void { this.#call.calledBy(caller); }

@@ -83,6 +83,8 @@ export interface ServedRequest {
   /** It came over a connection that a member was given (framed-connections.ts). */
   readonly isFramed: boolean;
   readonly plainHost: string | null;
+  /** Nobody waits for the answer any more. */
+  readonly isGone: boolean;
   /** Who calls: all that the request takes of what is shared counts for that caller from now on. Errors: `too_busy`. */
   calledBy(caller: string): void;
   readBytes(bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array>;
@@ -123,7 +125,8 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected, Sender
   /** What the reply holds in memory. It is given back when the client has taken the reply, or is gone. */
   get replyShare(): ByteShare { return this.#replyShare ??= this.#serving.flow.replies.share(this, this.#caller); }
 
-  get isGone(): boolean { return this.#reply.destroyed; }
+  /** A reply whose turn on its connection never came is not told when that is closed. */
+  get isGone(): boolean { return this.#reply.destroyed || this.#message.socket.destroyed; }
 
   onFirstUse(share: ByteShare): void {
     const reply = this.#reply;
@@ -324,6 +327,11 @@ export function certificateOf(request: Request): string | null {
 /** Names and values of the headers as they arrived, in turn. */
 export function rawHeadersOf(request: Request): readonly string[] {
   return (request as unknown as ServedRequest).rawHeaders;
+}
+
+/** As `ServerSide.isGone`. */
+export function isGone(request: Request): boolean {
+  return (request as unknown as ServedRequest).isGone;
 }
 
 /** As `ServerSide.plainHostOf`. */

@@ -136,7 +136,7 @@ describe('where a write goes', () => {
 describe('what is sent', () => {
   test('texts arrive byte for byte', () => {
     const events = [{ ...event('$scavengeStarted', '{\n  "a": 1,  "b": "\u{1f600}\\u0000"}'), metadata: encodeText('\ufeffx') }, { ...event('$>', '3@$scavenges-x'), isJson: false }];
-    expect(readMemberAppend(JSON.parse(formatMemberAppend({ stream: '$scavenges', expectedVersion: ANY, events })))).toEqual({ stream: '$scavenges', expectedVersion: ANY, events });
+    expect(readMemberAppend(JSON.parse(formatMemberAppend({ stream: '$scavenges', expectedVersion: ANY, events, atMs: 7 })))).toEqual({ stream: '$scavenges', expectedVersion: ANY, events, atMs: 7 });
   });
 
   test.each<[string, unknown]>([

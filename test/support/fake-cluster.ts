@@ -3,6 +3,8 @@ import type { RunningMembership } from '../../core/cluster/membership/api.ts';
 import type { SkuaError } from '../../core/errors.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { CommitsReply, CommitsRequest, Epoch, Gossip, GossipEntry, LeadRequest, MemberState } from '../../core/ports/peers.ts';
+import { Patience } from '../../core/cluster/patience.ts';
+import { systemClock } from '../../infra/clock.ts';
 import type { ClusterFeature } from '../../handlers/http/context.ts';
 
 export const LOG_ID = '1d0f7c3e-1d3e-4c55-8a5a-53e2c1b6a0f4';
@@ -100,7 +102,7 @@ export class FakeMemberLog implements MemberLog {
 }
 
 export function fakeCluster(): ClusterFeature & { readonly membership: FakeMembership; readonly log: FakeMemberLog } {
-  return { membership: new FakeMembership(), log: new FakeMemberLog(), upToDate: () => null, isSecret: (text) => text === CLUSTER_SECRET, forward: { scheme: 'http', send: () => Promise.reject(new Error('nothing is passed on here')) }, fence: { run: (_, work) => work({ isOpen: true, hasWritten: false, authorize: () => null }) } };
+  return { membership: new FakeMembership(), log: new FakeMemberLog(), upToDate: () => null, isSecret: (text) => text === CLUSTER_SECRET, forward: { scheme: 'http', send: () => Promise.reject(new Error('nothing is passed on here')) }, fence: { run: (_, _held, work) => work({ isOpen: true, hasWritten: false, authorize: () => null }) }, patience: new Patience(systemClock, 10_000) };
 }
 
 /** What member `n` would send. */

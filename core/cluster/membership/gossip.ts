@@ -19,6 +19,8 @@ export interface MemberRecord {
   /** It could not be reached since there was news of it last. */
   isOut: boolean;
   isClockOff: boolean;
+  /** As `ClusterMember.aheadMs`. */
+  aheadMs: number | null;
 }
 
 /**
@@ -130,7 +132,7 @@ export class MemberTable {
   #put(key: string, entry: GossipEntry, source: EntrySource): 'news' {
     const isOwnWord = source === 'answer' || source === 'call';
     const record: MemberRecord = {
-      entry, addedMs: this.#options.clock.monotonicMs(), newsMs: -Infinity, heardMs: entry.sentMs, saidMs: -Infinity, saidSentMs: isOwnWord ? entry.sentMs : -Infinity, lost: 'no', isOut: false, isClockOff: false,
+      entry, addedMs: this.#options.clock.monotonicMs(), newsMs: -Infinity, heardMs: entry.sentMs, saidMs: -Infinity, saidSentMs: isOwnWord ? entry.sentMs : -Infinity, lost: 'no', isOut: false, isClockOff: false, aheadMs: null,
     };
     this.#records.set(key, record);
     if (source !== 'object') this.#hear(record, isOwnWord);
@@ -151,7 +153,8 @@ export class MemberTable {
 
   #compareClocks(record: MemberRecord, entry: GossipEntry): void {
     const { clock, log, allowedDifferenceMs } = this.#options;
-    const differenceMs = Math.round(entry.sentMs - clock.nowMs());
+    record.aheadMs = entry.sentMs - clock.nowMs();
+    const differenceMs = Math.round(record.aheadMs);
     const isOff = Math.abs(differenceMs) > allowedDifferenceMs;
     if (isOff && !record.isClockOff) log.warn('the clock of a member differs from the one here: set the clocks of all members by one time service', { member: nodeKey(entry.node), differenceMs });
     record.isClockOff = isOff;

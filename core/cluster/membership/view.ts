@@ -100,7 +100,7 @@ export class MemberView {
   }
 
   members(): readonly ClusterMember[] {
-    const others = this.table.records().map((record) => ({ ...record.entry, isAlive: this.table.isAlive(record), heardMs: record.heardMs }));
+    const others = this.table.records().map((record) => ({ ...record.entry, isAlive: this.table.isAlive(record), heardMs: record.heardMs, aheadMs: record.aheadMs }));
     return [...others, this.#self()].sort((a, b) => (nodeKey(a.node) < nodeKey(b.node) ? -1 : 1));
   }
 
@@ -108,7 +108,7 @@ export class MemberView {
     if (this.leads) return this.#self();
     const { kind, record } = this.hearing(listenToEpoch);
     if (record === null || (kind !== 'heard' && !this.#isNewLeader(record))) return null;
-    return { ...record.entry, isAlive: true, heardMs: record.heardMs };
+    return { ...record.entry, isAlive: true, heardMs: record.heardMs, aheadMs: record.aheadMs };
   }
 
   /** Who feeds this member: the one that leads under its epoch, or says that it leads under a newer one. */

@@ -76,7 +76,7 @@ const UNWRITTEN: readonly string[] = ['too_busy', 'disk_full', 'io_error', 'comm
 const PASSING: ReadonlySet<string> = new Set([...UNWRITTEN, 'storage_throttled', 'storage_unreachable']);
 const RETRY_MS: readonly number[] = [20, 100, 500, 2_000];
 /** Nothing was written, nor will be. After any other error the log may hold the event all the same. */
-const DEFINITE: ReadonlySet<string> = new Set([...UNWRITTEN, 'stream_deleted', 'invalid_stream_name', 'invalid_event', 'invalid_metadata', 'event_too_large', 'batch_too_large', 'access_denied', 'not_leader']);
+const DEFINITE: ReadonlySet<string> = new Set([...UNWRITTEN, 'stream_deleted', 'invalid_stream_name', 'invalid_event', 'invalid_metadata', 'event_too_large', 'batch_too_large', 'access_denied', 'not_leader', 'write_expired']);
 /** What a call counts besides its event. */
 const CALL_BYTES = 4_096;
 
@@ -207,7 +207,7 @@ export class Pipeline {
 }
 
 /** The same call may succeed when somebody has looked after the node, or when it is known what became of the first one. */
-const PASSING_LATER: ReadonlySet<string> = new Set(['writer_stopped', 'sync_failed', 'store_closed', 'not_ready', 'not_leader', 'commit_outcome_unknown']);
+const PASSING_LATER: ReadonlySet<string> = new Set(['writer_stopped', 'sync_failed', 'store_closed', 'not_ready', 'not_leader', 'write_expired', 'commit_outcome_unknown']);
 
 function isPassing(error: unknown): boolean {
   return isSkuaError(error) && PASSING.has(error.code);

@@ -66,7 +66,7 @@ function accessDenied({ call }: Pick<GrpcCall, 'call'>, operation: string, cause
 }
 
 const UNAVAILABLE: ReadonlySet<string> = new Set([
-  'not_ready', 'store_closed', 'writer_stopped', 'sync_failed', 'too_busy', 'storage_unreachable', 'storage_throttled', 'storage_denied', 'bucket_not_found', 'wrong_region', 'clock_skewed', 'commit_contended', 'no_leader',
+  'not_ready', 'store_closed', 'writer_stopped', 'sync_failed', 'too_busy', 'storage_unreachable', 'storage_throttled', 'storage_denied', 'bucket_not_found', 'wrong_region', 'clock_skewed', 'commit_contended', 'write_expired', 'no_leader',
 ]);
 const INVALID: ReadonlyMap<string, string> = new Map([['invalid_stream_name', 'stream'], ['invalid_metadata', 'data'], ['invalid_event', 'records'], ['invalid_expected_version', 'expected_revision'], ['bad_request', 'records'], ['batch_empty', 'records']]);
 /** What the dispatcher tells in its own way. */

@@ -51,7 +51,7 @@ export const FAULT_TEXTS: Readonly<Record<NonNullable<ReturnType<typeof faultOf>
   'empty-type': "Empty eventType provided. (Parameter 'eventType')",
 };
 
-const BUSY_CODES: ReadonlySet<string> = new Set(['too_busy', 'storage_throttled', 'storage_unreachable', 'storage_denied', 'bucket_not_found', 'wrong_region', 'clock_skewed', 'commit_contended', 'disk_full']);
+const BUSY_CODES: ReadonlySet<string> = new Set(['too_busy', 'storage_throttled', 'storage_unreachable', 'storage_denied', 'bucket_not_found', 'wrong_region', 'clock_skewed', 'commit_contended', 'write_expired', 'disk_full']);
 const NOT_READY_CODES: ReadonlySet<string> = new Set(['not_ready', 'store_closed', 'writer_stopped', 'sync_failed']);
 const INVALID_CODES: ReadonlySet<string> = new Set(['invalid_stream_name', 'invalid_expected_version', 'invalid_metadata', 'bad_request']);
 

@@ -1,10 +1,12 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Forwarded } from '../../../handlers/http/cluster.ts';
 import { forwardedText, NOT_LEADER_HEADER } from '../../../handlers/http/forwarded.ts';
+import { Patience } from '../../../core/cluster/patience.ts';
 import { EpochFence } from '../../../local/cluster/fence.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { event } from '../copy/kit.ts';
 import { EVENTS, instanceOf, Members, newId, SECRET } from './kit.ts';
+import type { TestMember } from './kit.ts';
 
 let members: Members;
 
@@ -72,11 +74,11 @@ describe('what another member has passed on', () => {
 
   test('a write that was begun in a request is refused when it is made behind it; others are not', async () => {
     const leader = await one();
-    const fence = new EpochFence(leader.store.log, instanceOf(0));
+    const { fence, held } = fenceOf(leader);
     const store = fence.storeOf(leader.store.store);
     const other = await members.open();
     const goOn = Promise.withResolvers<void>();
-    const late = fence.run(0, async (passage) => {
+    const late = fence.run(0, held(), async (passage) => {
       expect(passage.isOpen).toBe(true);
       await store.append('a', ANY, [event('in time')]);
       expect(passage.hasWritten).toBe(true);
@@ -90,23 +92,29 @@ describe('what another member has passed on', () => {
     goOn.resolve();
     await expect(late).rejects.toMatchObject({ code: 'not_leader', data: { epoch: 0, isFinal: true } });
     // An epoch that the copy lacks may still come into it.
-    await expect(fence.run(2, () => store.append('a', ANY, [event('early')]))).rejects.toMatchObject({ code: 'not_leader', data: { epoch: 2, isFinal: false } });
+    await expect(fence.run(2, held(), () => store.append('a', ANY, [event('early')]))).rejects.toMatchObject({ code: 'not_leader', data: { epoch: 2, isFinal: false } });
     await store.append('a', ANY, [event('own')]);
     expect((await store.readStream('a', { direction: 'forward', from: 0, count: 9 })).events.map(({ type }) => type)).toEqual(['in time', 'own']);
   });
 
   test('what the caller may do is asked behind the fence', async () => {
     const leader = await one();
-    const fence = new EpochFence(leader.store.log, instanceOf(0));
+    const { fence, held } = fenceOf(leader);
     const store = fence.storeOf(leader.store.store);
     const asked: string[] = [];
     const authorize = () => { asked.push('asked'); return null; };
-    await fence.run(0, () => store.append('a', ANY, [event('x')], authorize));
-    await expect(fence.run(3, () => store.append('a', ANY, [event('x')], authorize))).rejects.toMatchObject({ code: 'not_leader' });
-    await expect(fence.run(3, () => store.deleteStream('a', ANY, 'hard', authorize))).rejects.toMatchObject({ code: 'not_leader' });
+    await fence.run(0, held(), () => store.append('a', ANY, [event('x')], authorize));
+    await expect(fence.run(3, held(), () => store.append('a', ANY, [event('x')], authorize))).rejects.toMatchObject({ code: 'not_leader' });
+    await expect(fence.run(3, held(), () => store.deleteStream('a', ANY, 'hard', authorize))).rejects.toMatchObject({ code: 'not_leader' });
     expect(asked).toHaveLength(1);
   });
 });
+
+/** The fence of a member, and writes that have just come. */
+function fenceOf(member: TestMember) {
+  const patience = new Patience(members.cluster.clock, 10_000);
+  return { patience, fence: new EpochFence(member.store.log, instanceOf(member.index), patience), held: () => patience.begin(() => false) };
+}
 
 describe('what a request says of its client', () => {
   test('is not heard from anybody but a member', async () => {

@@ -1,5 +1,6 @@
 import type { ClusterMember, MemberLog, Membership } from '../../../core/cluster/api.ts';
 import type { MemberStore } from '../../../core/cluster/copy/member-store.ts';
+import { Patience } from '../../../core/cluster/patience.ts';
 import { upToDateOf } from '../../../core/cluster/up-to-date.ts';
 import { SkuaError } from '../../../core/errors.ts';
 import { silentLog } from '../../../core/ports/log.ts';
@@ -20,6 +21,7 @@ import { Cluster } from '../copy/kit.ts';
 
 export const EVENTS = 'application/vnd.eventstore.events+json';
 export const SECRET = 'between us';
+export const PATIENCE_MS = 10_000;
 
 export function instanceOf(index: number): string {
   return `${String(index + 1).repeat(8)}-0000-4000-8000-000000000000`;
@@ -118,11 +120,12 @@ export class Members {
       count: (name, value = 1, labels = {}) => { const key = `${name} ${Object.values(labels).join(' ')}`.trim(); counts.set(key, (counts.get(key) ?? 0) + value); },
       gauge: () => {}, observe: (name) => { counts.set(name, (counts.get(name) ?? 0) + 1); },
     } as Meter;
-    const fence = new EpochFence(store.log, instanceOf(index));
+    const patience = new Patience(this.cluster.clock, PATIENCE_MS);
+    const fence = new EpochFence(store.log, instanceOf(index), patience);
     const forward: Forwarder = { scheme: 'http', send: (leader, request, timeoutMs, signal) => this.wire(() => (this.over === null ? this.#deliver(leader, request, store) : this.#sendOver(this.over, leader, request, timeoutMs, signal, store)), request, signal) };
     const context = contextOf({
       store: fence.storeOf(store.store), scavenger: new FakeScavenger(), clock: this.cluster.clock, ids: new SeededIds(50 + index), log: silentLog, meter, security: null, node: null,
-      cluster: { membership: lead as unknown as ClusterFeature['membership'], log: store.log, upToDate: upToDateOf(store.log, this.cluster.clock), isSecret: (text) => text === SECRET, forward, fence, grpc: passedOnCalls() }, ...contextFor(store, index),
+      cluster: { membership: lead as unknown as ClusterFeature['membership'], log: store.log, upToDate: upToDateOf(store.log, this.cluster.clock), isSecret: (text) => text === SECRET, forward, fence, patience, grpc: passedOnCalls() }, ...contextFor(store, index),
     });
     const app = createApp(context);
     this.#apps.push(app);

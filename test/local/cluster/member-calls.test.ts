@@ -66,7 +66,7 @@ describe('appends at the leader', () => {
     const server = await serve({ fetch: h.app });
     const member = { node: nodeOf(server), instanceId: 'x' } as ClusterMember;
     const appends = memberAppendsOf(client());
-    return { ...h, cluster, member, append: (stream: string, expectedVersion: number) => appends.append(member, { stream, expectedVersion, events: [event('$scavengeStarted', '{\n  "a": "\u00e9"\n}')] }, 10_000) };
+    return { ...h, cluster, member, append: (stream: string, expectedVersion: number) => appends.append(member, { stream, expectedVersion, events: [event('$scavengeStarted', '{\n  "a": "\u00e9"\n}')], atMs: null }, 10_000) };
   }
 
   test('are there byte for byte, and answered like appends', async () => {
@@ -89,7 +89,7 @@ describe('appends at the leader', () => {
 
   test.each([[500, '{"code":"internal"}'], [401, ''], [200, '{}'], [200, 'x'], [200, '{"firstEventNumber":1}'], [404, '<html>']])('any other answer, such as %i %s, is no append', async (status, body) => {
     const server = await serve({ fetch: () => new Response(body, { status }) });
-    await expect(memberAppendsOf(client()).append({ node: nodeOf(server) } as ClusterMember, { stream: 's', expectedVersion: ANY, events: [event('t')] }, 10_000)).rejects.toMatchObject({ code: 'member_refused' });
+    await expect(memberAppendsOf(client()).append({ node: nodeOf(server) } as ClusterMember, { stream: 's', expectedVersion: ANY, events: [event('t')], atMs: null }, 10_000)).rejects.toMatchObject({ code: 'member_refused' });
   });
 
   test('where nobody listens nothing has arrived', async () => {
