@@ -22,8 +22,10 @@ export const DEADLINE_MS = 5_000;
 export const ANSWER_MS = 30_000;
 /** An append whose epoch has been succeeded gets so long to be answered by the old leader, before it is decided anew. */
 export const SUCCEEDED_MS = 250;
-/** A leader that nobody hears any more, or that no longer leads, gets so long to answer what it was sent: a connection may break, and be made anew, meanwhile. */
-export const UNHEARD_MS = 1_000;
+/** A leader that is not heard any more, or that no longer leads, gets so long to answer what it was sent: it may only be slow, and its connection be made anew. */
+export const UNHEARD_MS = 4_000;
+/** Where it has not, and nobody has followed it in all that time, an epoch is waited for only so much longer. */
+export const UNFOLLOWED_MS = 2_000;
 /** When a request arrived is told in such steps, so that the header is the same for many. */
 const AT_STEP_MS = 200;
 /** While who leads and the newest epoch don't agree here, a request waits so long for the next word of either; then it is decided here. */
@@ -224,7 +226,7 @@ export class Forwarding {
       } else if (isSkuaError(error, 'member_silent')) {
         this.#count('silent');
         if (error.data['reason'] === 'broken') membership.lost(leader.instanceId);
-        if (!isAppend || !await this.#isSettled(epoch)) throw this.#unknown(error);
+        if (!isAppend || !await this.#isSettled(epoch, error.data['reason'] === 'given-up' ? UNFOLLOWED_MS : DEADLINE_MS)) throw this.#unknown(error);
         return 'settled';
       } else throw error;
     }
@@ -272,8 +274,8 @@ export class Forwarding {
   }
 
   /** Whether it is settled what a leader of this epoch has decided: this member has a newer epoch, and with it all that came before. */
-  #isSettled(epoch: number): Promise<boolean> {
-    return within(this.#app.world.clock, DEADLINE_MS, (signal) => this.#cluster.membership.newerEpoch(epoch, signal));
+  #isSettled(epoch: number, ms: number): Promise<boolean> {
+    return within(this.#app.world.clock, ms, (signal) => this.#cluster.membership.newerEpoch(epoch, signal));
   }
 
   #unknown(cause: unknown): SkuaError {

@@ -182,7 +182,7 @@ export function unreachable(): SkuaError {
   return new SkuaError('member_unreachable', 'Refused.', { reason: 'refused' });
 }
 
-export function silent(reason: 'broken' | 'time' = 'broken'): SkuaError {
+export function silent(reason: 'broken' | 'time' | 'given-up' = 'broken'): SkuaError {
   return new SkuaError('member_silent', 'No answer.', { reason });
 }
 

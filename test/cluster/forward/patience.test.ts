@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { DEADLINE_MS, UNHEARD_MS } from '../../../handlers/forward.ts';
+import { UNFOLLOWED_MS, UNHEARD_MS } from '../../../handlers/forward.ts';
 import type { RequestParts } from '../../../handlers/http/cluster.ts';
 import { EVENTS, Members, newId, originOf, PATIENCE_MS, silent } from './kit.ts';
 import type { TestMember } from './kit.ts';
@@ -178,13 +178,13 @@ describe('a leader and a follower that stand still', () => {
     const { leader, follower } = await two();
     members.wire = (_, request, signal) => new Promise((_resolve, reject) => {
       members.forwarded.push({ to: 0, request });
-      signal!.addEventListener('abort', () => reject(silent('time')));
+      signal!.addEventListener('abort', () => reject(silent('given-up')));
     });
     const replies = [follower.append('s', newId()), follower.send('DELETE', '/streams/t')];
     await members.cluster.clock.advance(1_000);
     // Nobody of a majority hears it any more.
     follower.lead.knows(null);
-    await members.cluster.clock.advance(UNHEARD_MS + DEADLINE_MS);
+    await members.cluster.clock.advance(UNHEARD_MS + UNFOLLOWED_MS);
     expect((await Promise.all(replies)).map(codeOf)).toEqual([[503, 'commit_outcome_unknown'], [503, 'commit_outcome_unknown']]);
     expect(members.forwarded).toHaveLength(2);
     // The next one is decided here at once.

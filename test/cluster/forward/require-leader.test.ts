@@ -51,6 +51,30 @@ describe('who requires the leader', () => {
     expect((await leader.send('GET', '/streams/s/1', { accept: 'application/json', ...REQUIRE })).status).toBe(200);
   });
 
+  test('sees all that was in the log a second before, by whichever clock says more, and asks for no more than that', async () => {
+    const { leader, follower } = await two();
+    const { clock } = members.cluster;
+    follower.lead.knows(null);
+    const seen = async (number: number) => (await leader.send('GET', `/streams/s/${number}`, { accept: 'application/json', ...REQUIRE })).status;
+    await clock.advance(2_000);
+    expect(await seen(0)).toBe(200);
+    await clock.advance(300);
+    await follower.append('s', newId());
+    await clock.advance(700);
+    // It was proved a second ago that there was nothing more, 700 ms before this.
+    expect(await seen(1)).toBe(404);
+    await clock.advance(1);
+    expect(await seen(1)).toBe(200);
+    await follower.append('s', newId());
+    // The machine was suspended: its monotonic clock stood.
+    clock.setNow(clock.nowMs() + 1_001);
+    expect(await seen(2)).toBe(200);
+    await follower.append('s', newId());
+    await clock.advance(1_001);
+    clock.setNow(clock.nowMs() - 3_600_000);
+    expect(await seen(3)).toBe(200);
+  });
+
   test('waits a moment for a leader, and then is told that there is none', async () => {
     const { leader, follower } = await two();
     follower.lead.knows(null);
