@@ -2,7 +2,7 @@ import type { ObjectInstance } from '../../../core/object-log/api.ts';
 import { ANY, type EventStore, type NewEvent, NO_STREAM, STREAM_EXISTS } from '../../../core/streams/api.ts';
 import type { SimProcess } from '../object-log/sim-process.ts';
 import { forward } from './forwarding.ts';
-import { type Answer, answered, put, type Request } from './requests.ts';
+import { type Answer, answered, comesAgain, put, type Request } from './requests.ts';
 import type { SimMember } from './sim-member.ts';
 import { checkAll, checkStream } from './reads.ts';
 import { KEPT, LIMITED } from './truth.ts';
@@ -56,7 +56,7 @@ export class Clients {
     }
     const events = Array.from({ length: token !== null || random.chance(0.8) ? 1 : random.int(2, 4) }, () => this.newEvent(''));
     const known = !KEPT.includes(stream) ? ANY : judge.lastAt(stream, judge.truth.last - random.pick([0, 0, 0, 3]));
-    return { stream, what: 'append', expected: token !== null ? ANY : random.pick([ANY, ANY, STREAM_EXISTS, NO_STREAM, known, known, known === ANY ? ANY : known + random.int(0, 1)]), events, token };
+    return { stream, what: 'append', expected: token !== null || (!judge.truth.remembersAll && random.chance(0.5)) ? ANY : random.pick([ANY, ANY, STREAM_EXISTS, NO_STREAM, known, known, known === ANY ? ANY : known + random.int(0, 1)]), events, token };
   }
 
   newEvent(data: string, bytes = this.#bytes()): NewEvent {
@@ -82,7 +82,23 @@ export class Clients {
     }
   }
 
-  #ask(request: Request, wasUnknown: boolean): Promise<Answer> {
+  /** Some clients wait no longer than this for an answer, and then send the request again, elsewhere. */
+  async #ask(request: Request, wasUnknown: boolean): Promise<Answer> {
+    const { random, judge } = this.#world;
+    let isGone = false;
+    const asked = this.#send(request, wasUnknown, () => isGone);
+    if (request.token !== null || request.what !== 'append' || random.chance(0.5)) return asked;
+    const gaveUp = this.#world.wait(random.int(2_000, 12_000)).then(() => null);
+    const answer = await Promise.race([asked, gaveUp]);
+    if (answer !== null) return answer;
+    // Its connection may look as if it were there.
+    isGone = random.chance(0.5);
+    judge.count('hungUp');
+    comesAgain(request);
+    return 'unknown';
+  }
+
+  #send(request: Request, wasUnknown: boolean, isGone: () => boolean): Promise<Answer> {
     const { random } = this.#world;
     if (this.#functions.length > 0 && random.chance(0.15)) {
       const { process, instance } = random.pick(this.#functions);
@@ -91,7 +107,7 @@ export class Clients {
     const member = random.pick(this.#members);
     const { opened } = member;
     if (opened === null) return Promise.resolve('failed');
-    if (opened.log !== null && random.chance(0.6)) return forward(this.#world, this.#members, member, request, wasUnknown);
+    if (opened.log !== null && random.chance(0.6)) return forward(this.#world, this.#members, member, request, wasUnknown, isGone);
     return decide(this.#world, { name: member.run.process.name, process: member.run.process, store: opened.store }, request, wasUnknown, member);
   }
 }
@@ -100,6 +116,8 @@ export class Clients {
 async function decide(world: World, writer: Writer, request: Request, wasUnknown: boolean, member?: SimMember): Promise<Answer> {
   const before = world.judge.truth.last;
   const startedMs = world.timeline.now;
-  const outcome = await put(world, writer.store, request, null, null);
+  await new Promise<void>((resolve) => { writer.process.deliver(resolve); });
+  const held = member?.run.process === writer.process ? member.run.patience.begin(() => false) : null;
+  const outcome = await put(world, writer.store, request, null, held === null ? null : startedMs, held === null ? null : () => held.refusal());
   return answered(world, writer.name, request, outcome, { before, wasUnknown, startedMs, ...(member !== undefined && { member }) });
 }

@@ -11,7 +11,7 @@ const SEEDS = bySize(1, 12, 300);
 /** What goes wrong is found within these. */
 const SEEDS_WRONG = 300;
 /** Where to look for it: shortly before a seed that finds it, where the first ones don't. */
-const FROM: Readonly<Record<string, number>> = { 'no-comparison-at-opening': 82 };
+const FROM: Readonly<Record<string, number>> = { 'no-comparison-at-opening': 82, 'no-patience': 184, 'no-age-at-leader': 143, 'patience-by-monotonic-clock': 58 };
 const LONG = fileURLToPath(new URL('../cluster-long.ts', import.meta.url));
 
 const done = new Map<number, Promise<SimResult>>();
@@ -26,13 +26,14 @@ function simulated(seed: number): Promise<SimResult> {
 describe('members of a cluster over one bucket', () => {
   test('have one log and serve it, whatever happens, and everything that may happen does', async () => {
     const results: SimResult[] = [];
-    for (const seed of seedsFrom(1, SEEDS)) results.push(await simulated(seed));
+    // From here on the first few have all that may happen.
+    for (const seed of seedsFrom(17, SEEDS)) results.push(await simulated(seed));
     const bad = results.find(({ problems }) => problems.length > 0);
     expect(bad?.problems ?? [], bad?.history.slice(-60).join('\n')).toEqual([]);
     const sum = (name: string) => results.reduce((total, { counts }) => total + counts[name]!, 0);
     expect(sum('commits')).toBeGreaterThan(40 * SEEDS);
     for (const name of ['acknowledged', 'refused', 'reads', 'messages', 'forwarded', 'epochs', 'holds', 'crashes', 'powerLosses', 'openings', 'compactions', 'pushed']) expect(sum(name), name).toBeGreaterThan(SEEDS);
-    for (const name of ['unknown', 'repeats', 'fenced', 'anew', 'late', 'freezes', 'cuts', 'fullDisks', 'failedSyncs', 'restored', 'emptied', 'scavenges', 'scavenged', 'sharedScavenges']) expect(sum(name), name).toBeGreaterThan(0);
+    for (const name of ['unknown', 'repeats', 'expired', 'hungUp', 'fenced', 'anew', 'late', 'freezes', 'cuts', 'fullDisks', 'failedSyncs', 'restored', 'emptied', 'scavenges', 'scavenged', 'sharedScavenges']) expect(sum(name), name).toBeGreaterThan(0);
   });
 
   test('the same seed gives the same log, another one another', async () => {

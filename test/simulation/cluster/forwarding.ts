@@ -1,4 +1,5 @@
 import { SkuaError } from '../../../core/errors.ts';
+import type { HeldWrite } from '../../../core/cluster/patience.ts';
 import { answered, type Answer, comesAgain, type Outcome, put, type Request } from './requests.ts';
 import type { SimMember } from './sim-member.ts';
 import type { World } from './world.ts';
@@ -13,20 +14,30 @@ const TRIES_MAX = 4;
  * A member sends a request on to the leader (rule 13): with the epoch in which it is sent, and again, or decided by itself, when the leader certainly did
  * not take it; when no answer comes, after it has seen a newer epoch, and only what carries ids.
  */
-export async function forward(world: World, members: readonly SimMember[], member: SimMember, request: Request, wasUnknown: boolean): Promise<Answer> {
+export async function forward(world: World, members: readonly SimMember[], member: SimMember, request: Request, wasUnknown: boolean, isGone: () => boolean): Promise<Answer> {
   const { judge } = world;
   const before = judge.truth.last;
   const startedMs = world.timeline.now;
   const { run } = member;
+  const atWork = (): Promise<void> => new Promise((resolve) => { run.process.deliver(resolve); });
+  // While the process stands still the request lies in its socket.
+  await atWork();
+  const held = run.patience.begin(isGone);
+  let isOpen = false;
   const heard = (outcome: Outcome): Promise<Answer> => answered(world, `${run.process.name}, which forwards,`, request, outcome, { before, wasUnknown, startedMs, ...(member.run === run && { member }) });
   for (let tries = 0; tries < TRIES_MAX; tries++) {
+    await atWork();
     const log = member.run === run ? member.opened?.log : null;
     if (log == null) return 'failed';
+    if (held.refusal() !== null) {
+      judge.count('expired');
+      return heard({ kind: isOpen ? 'unknown' : 'failed', first: -1, position: -1, code: '' });
+    }
     const epoch = log.epoch;
     const leader = epoch === null ? undefined : members.find(({ run: { instanceId } }) => instanceId === epoch.leaderInstanceId);
-    if (epoch === null || leader === undefined || leader === member) return heard(await put(world, member.opened!.store, request, null, null));
+    if (epoch === null || leader === undefined || leader === member) return heard(await put(world, member.opened!.store, request, null, startedMs, () => held.refusal()));
     judge.count('forwarded');
-    const outcome = await send(world, member, leader, request, epoch.number);
+    const outcome = await send(world, member, leader, request, { epoch: epoch.number, arrivedMs: startedMs, held });
     if (outcome !== null && outcome.code !== 'not_leader') {
       if (outcome.kind === 'done' || outcome.kind === 'repeat') await log.waitForEnd(outcome.position + 1, within(world, SHOWN_MS));
       return heard(outcome);
@@ -34,6 +45,7 @@ export async function forward(world: World, members: readonly SimMember[], membe
     if (outcome === null) {
       // The leader may have it still, and decide it when the same request has been refused elsewhere.
       comesAgain(request);
+      isOpen = true;
       const isNewer = await newerEpoch(world, member, epoch.number);
       if (!isNewer || request.token !== null || request.what !== 'append') return heard({ kind: 'unknown', first: -1, position: -1, code: '' });
       judge.count('anew');
@@ -42,20 +54,28 @@ export async function forward(world: World, members: readonly SimMember[], membe
   return heard({ kind: 'failed', first: -1, position: -1, code: '' });
 }
 
+/** How a request goes: in which epoch, when it came to the member, and for how long that has had it. */
+interface Sent { readonly epoch: number; readonly arrivedMs: number; readonly held: HeldWrite }
+
 /** The leader's answer; null when none comes. The request may arrive long after that, and what has ids may arrive twice. */
-function send(world: World, from: SimMember, to: SimMember, request: Request, epoch: number): Promise<Outcome | null> {
+function send(world: World, from: SimMember, to: SimMember, request: Request, sent: Sent): Promise<Outcome | null> {
   const { random, timeline } = world;
   const { promise, resolve } = Promise.withResolvers<Outcome | null>();
   timeline.in(ANSWER_MS, () => resolve(null));
   const { process } = to.run;
   const { run } = from;
+  // What it knows of the clock there it was told some time before.
+  const aheadMs = process.nowMs() - run.process.nowMs() - random.int(0, 50);
+  const atMs = run.process.nowMs() + aheadMs - sent.held.ageMs;
   const arrive = (): void => process.deliver(() => {
     if (to.opened?.log == null || to.run.process !== process) return;
-    void decideAsLeader(world, to, request, epoch).then((outcome) => {
+    void decideAsLeader(world, to, request, sent, atMs).then((outcome) => {
       if (!world.areApart(from.address, to.address)) timeline.in(world.delayMs(), () => run.process.deliver(() => resolve(outcome)));
     });
   });
-  if (!world.areApart(from.address, to.address)) timeline.in(world.delayMs(), arrive);
+  // It may lie in a buffer on its way for long.
+  const wayMs = world.delayMs() + (!world.isPeace && random.chance(0.05) ? random.int(8_000, 30_000) : 0);
+  if (!world.areApart(from.address, to.address)) timeline.in(wayMs, arrive);
   if (!world.isPeace && random.chance(0.05)) {
     world.judge.count('late');
     if (request.token === null) {
@@ -66,14 +86,15 @@ function send(world: World, from: SimMember, to: SimMember, request: Request, ep
   return promise;
 }
 
-async function decideAsLeader(world: World, leader: SimMember, request: Request, epoch: number): Promise<Outcome> {
+async function decideAsLeader(world: World, leader: SimMember, request: Request, { epoch, arrivedMs }: Sent, atMs: number): Promise<Outcome> {
   const { log, store } = leader.opened!;
+  const held = leader.run.patience.beginPassedOn(atMs, () => false);
   const fence = (): SkuaError | null => {
-    if (log!.epoch?.number === epoch) return null;
+    if (log!.epoch?.number === epoch) return held.refusal();
     world.judge.count('fenced');
     return new SkuaError('not_leader', `This request was sent in epoch ${epoch}.`, {});
   };
-  return put(world, store, request, epoch, fence);
+  return put(world, store, request, epoch, arrivedMs, fence);
 }
 
 async function newerEpoch(world: World, member: SimMember, than: number): Promise<boolean> {

@@ -7,7 +7,7 @@ const HISTORY_MAX = 20_000;
 
 const COUNTED = [
   'commits', 'ghosts', 'acknowledged', 'repeats', 'refused', 'unknown', 'failed', 'reads', 'messages', 'forwarded', 'fenced', 'anew', 'epochs', 'holds', 'crashes', 'powerLosses', 'freezes', 'cuts', 'fullDisks', 'failedSyncs', 'openings', 'restored', 'emptied',
-  'compactions', 'sharedScavenges', 'scavenges', 'scavenged', 'pushed', 'diverged', 'late', 'cutBack',
+  'compactions', 'sharedScavenges', 'scavenges', 'scavenged', 'pushed', 'diverged', 'late', 'cutBack', 'expired', 'hungUp',
 ] as const;
 export type Counted = typeof COUNTED[number];
 
@@ -43,7 +43,7 @@ export class Judge {
   created(who: string, key: string, bytes: Uint8Array): void {
     const { truth } = this;
     const before = truth.records.length;
-    if (!truth.created(key, bytes, (text) => this.problem(text))) {
+    if (!truth.created(key, bytes, this.#timeline.now, (text) => this.problem(text))) {
       if (key.startsWith('log/')) this.count('ghosts');
       return;
     }

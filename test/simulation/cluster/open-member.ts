@@ -37,6 +37,6 @@ export function openMember({ world, process, disk, states, onCutBack }: MemberPa
 export function objectOptions(world: World) {
   return {
     chunkSizeBytes: CHUNK_BYTES, cacheBytes: 1_048_576, freshMs: FRESH_MS, removeAfterMs: REMOVE_AFTER_MS, commitDeadlineMs: 6_000,
-    streams: { recentIds: world.random.pick([16, 256]), idLookbackEvents: 1_000 },
+    streams: world.judge.truth.remembersAll ? { recentIds: world.random.pick([16, 256]), idLookbackEvents: 1_000 } : { recentIds: 4, idLookbackEvents: 2 },
   };
 }

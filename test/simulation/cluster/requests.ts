@@ -37,8 +37,8 @@ export interface Outcome {
   readonly code: string;
 }
 
-/** Lets a store decide a request. `epoch`: in which it was forwarded; `fence` refuses it in any other. */
-export async function put(world: World, store: EventStore, request: Request, epoch: number | null, fence: (() => SkuaError | null) | null): Promise<Outcome> {
+/** Lets a store decide a request. `epoch`: in which it was forwarded; `arrivedMs`: when it came to a member; `fence` refuses it in any other epoch, and when it is too late. */
+export async function put(world: World, store: EventStore, request: Request, epoch: number | null, arrivedMs: number | null, fence: (() => SkuaError | null) | null): Promise<Outcome> {
   const { stream, what, expected, token } = request;
   try {
     if (what !== 'append') {
@@ -46,11 +46,12 @@ export async function put(world: World, store: EventStore, request: Request, epo
       return { kind: 'done', first: -1, position, code: '' };
     }
     const isStamped = !stream.startsWith('$$');
-    const events = request.events.map((event) => ({ ...event, ...(isStamped && { data: stamped(event.data, epoch, token) }), ...(token !== null && { id: world.newId() }) }));
+    const events = request.events.map((event) => ({ ...event, ...(isStamped && { data: stamped(event.data, epoch, token, arrivedMs) }), ...(token !== null && { id: world.newId() }) }));
     const result = await store.append(stream, expected, events, ...(fence === null ? [] : [fence]));
     return { kind: result.isRepeat ? 'repeat' : 'done', first: result.firstEventNumber, position: result.position, code: '' };
   } catch (error) {
     const failed = { first: -1, position: -1, code: isSkuaError(error) ? error.code : '' };
+    if (isSkuaError(error, 'write_expired')) world.judge.count('expired');
     if (isSkuaError(error, 'commit_outcome_unknown')) return { kind: 'unknown', ...failed };
     if (isSkuaError(error) && REFUSALS.includes(error.code)) return { kind: 'refused', ...failed };
     if (!isSkuaError(error) || !PASSING.includes(error.code)) world.judge.problem(`an unexpected error of a write: ${String((error as Error).stack)}`);
@@ -58,8 +59,8 @@ export async function put(world: World, store: EventStore, request: Request, epo
   }
 }
 
-function stamped(data: Uint8Array, epoch: number | null, token: string | null): Uint8Array {
-  const mark = Buffer.from(stamp(epoch, token));
+function stamped(data: Uint8Array, epoch: number | null, token: string | null, arrivedMs: number | null): Uint8Array {
+  const mark = Buffer.from(stamp(epoch, token, arrivedMs));
   const out = new Uint8Array(Math.max(data.length, mark.length)).fill(46);
   out.set(mark);
   return out;

@@ -1,3 +1,4 @@
+import { Patience } from '../../../core/cluster/patience.ts';
 import { isSkuaError, type SkuaError } from '../../../core/errors.ts';
 import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';
@@ -5,6 +6,7 @@ import type { RestartMode } from '../../support/faulty-file.ts';
 import type { SimProcess } from '../object-log/sim-process.ts';
 import { type OpenedMember, openMember } from './open-member.ts';
 import { type DiskHealth, SimDisk } from './sim-disk.ts';
+import { PATIENCE_MS } from './truth.ts';
 import { LONG_MS, type World } from './world.ts';
 
 /** Errors of an opening after which it is tried again. */
@@ -27,6 +29,7 @@ export interface Run {
   readonly process: SimProcess;
   /** Names this run in epochs. */
   readonly instanceId: string;
+  readonly patience: Patience;
   readonly ended: Promise<void>;
   end(): void;
   member: OpenedMember | null;
@@ -64,7 +67,11 @@ export class SimMember {
 
   #begin(): Run {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-    const run: Run = { process: this.#world.newProcess(this.address), instanceId: this.#world.newId(), ended, end, member: null };
+    const process = this.#world.newProcess(this.address);
+    const run: Run = { process, instanceId: this.#world.newId(), patience: new Patience(process, PATIENCE_MS), ended, end, member: null };
+    const ending = new AbortController();
+    void ended.then(() => { ending.abort(); });
+    void run.patience.watch(ending.signal);
     const { states, health } = this;
     const { timeline, random } = this.#world;
     const disk = new SimDisk({ storage: this.storage, states, process: run.process, timeline, random, health, onPowerLoss: () => { if (this.run === run) this.loseMains(); } });

@@ -39,6 +39,7 @@ export async function simulate(seed: number): Promise<SimResult> {
 
 async function run(world: World): Promise<void> {
   const { random, timeline, judge } = world;
+  judge.truth.remembersAll = random.chance(0.6);
   const members = Array.from({ length: random.pick([2, 3, 3, 4]) }, (_, i) => new SimMember(world, `m${i + 1}`));
   const functions: FunctionSlot[] = Array.from({ length: random.int(0, 2) }, () => ({ process: world.newProcess('function'), instance: null }));
   for (const slot of functions) openFunction(world, slot);

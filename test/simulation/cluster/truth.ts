@@ -8,6 +8,8 @@ import { doomedBy, emptiedBy, type Point } from '../../scavenge/model.ts';
 import type { RawPrepare, RawRecord } from '../../scavenge/raw-log.ts';
 
 export const CHUNK_BYTES = 65_536;
+/** As `ForwardPatienceMs`. */
+export const PATIENCE_MS = 10_000;
 /** Streams that keep all their events, and streams with limits, deletions and tombstones. */
 export const KEPT: readonly string[] = ['a', 'b', 'c'];
 export const LIMITED: readonly string[] = ['d', 'e', 'f'];
@@ -18,6 +20,8 @@ export interface TrueRecord extends RawRecord {
   readonly id: string;
   readonly prepare: TruePrepare | null;
 }
+/** A write that waited for longer, and was then begun, broke what is promised; a standstill shorter than is noticed counts for nothing. */
+const LATEST_MS = PATIENCE_MS + 3_000;
 interface TruePrepare extends RawPrepare { readonly number: number }
 
 export interface TrueEpoch { readonly number: number; readonly position: number; readonly leader: string; readonly commit: number }
@@ -28,6 +32,10 @@ export type Complaint = (text: string) => void;
 /** The log as the bucket has it: every first object at a number, and nothing else. It reads the bytes itself and asks nobody. */
 export class TrueLog {
   readonly commits: Commit[] = [];
+  /** When each was created. */
+  readonly #times: number[] = [];
+  /** An id counts as known for good; else only few of the last events are looked through for one, and a repeat that comes late is written again. */
+  remembersAll = true;
   readonly records: TrueRecord[] = [];
   readonly byPosition = new Map<number, TrueRecord>();
   readonly byId = new Map<string, TrueRecord>();
@@ -46,10 +54,11 @@ export class TrueLog {
   get epoch(): number { return this.epochs.at(-1)?.number ?? -1; }
 
   /** Takes in an object that was created in the bucket. False where it is no commit, or none that counts. */
-  created(key: string, bytes: Uint8Array, complain: Complaint): boolean {
+  created(key: string, bytes: Uint8Array, now: number, complain: Complaint): boolean {
     const number = commitNumberOf(key);
     if (number === null || number <= this.last) return false;
     if (number !== this.last + 1) complain(`commit ${number} was created though the last one is ${this.last}`);
+    this.#times[number - 1] = now;
     this.#add(decodeCommitObject(key, number, bytes.slice(), nodeDigests).commit, complain);
     return true;
   }
@@ -84,9 +93,13 @@ export class TrueLog {
     else if (number !== TOMBSTONE && number !== last + 1) complain(`event ${number} of ${stream} follows event ${last}`);
     events.push(record);
     // Where events may be gone nobody can know all ids.
-    if (this.byId.has(record.id) && KEPT.includes(stream)) complain(`the event ${record.id} is in the log twice`);
+    const { epoch, token, arrivedMs } = stampOf(data);
+    // It was decided behind the commit before this one.
+    const isLate = arrivedMs !== null && (this.#times[record.commit - 2] ?? 0) > arrivedMs + LATEST_MS;
+    const isTwice = this.byId.has(record.id) && KEPT.includes(stream);
+    if (isTwice && (isLate || this.remembersAll)) complain(`the event ${record.id} is in the log twice${isLate ? `, by a request of ${arrivedMs} ms` : ''}`);
+    else if (isLate) complain(`a request that arrived at ${arrivedMs} ms was applied behind what was committed at ${this.#times[record.commit - 2]} ms, as event ${number} of ${stream}`);
     this.byId.set(record.id, record);
-    const { epoch, token } = stampOf(data);
     // With the first commit of an epoch it does no harm: everybody sees both at once.
     if (epoch !== null && epoch !== this.epoch && this.epochs.at(-1)?.commit !== record.commit) complain(`a request that was forwarded in epoch ${epoch} was applied in epoch ${this.epoch}, as event ${number} of ${stream}`);
     if (token === null) return;
@@ -148,14 +161,14 @@ function recordOf(frame: RecordFrame, commit: number): TrueRecord {
   };
 }
 
-/** What the sender of a request wrote into its events: the epoch in which it was forwarded, and a name where it has no event ids. */
-export function stamp(epoch: number | null, token: string | null): string {
-  return `<${epoch ?? ''}|${token ?? ''}>`;
+/** What the sender of a request wrote into its events: the epoch in which it was forwarded, a name where it has no event ids, and when it came to a member. */
+export function stamp(epoch: number | null, token: string | null, arrivedMs: number | null): string {
+  return `<${epoch ?? ''}|${token ?? ''}|${arrivedMs ?? ''}>`;
 }
 
-function stampOf(data: string): { readonly epoch: number | null; readonly token: string | null } {
+function stampOf(data: string): { readonly epoch: number | null; readonly token: string | null; readonly arrivedMs: number | null } {
   const end = data[0] === '<' ? data.indexOf('>') : -1;
-  if (end < 0) return { epoch: null, token: null };
-  const [epoch = '', token = ''] = data.slice(1, end).split('|');
-  return { epoch: epoch === '' ? null : Number(epoch), token: token === '' ? null : token };
+  if (end < 0) return { epoch: null, token: null, arrivedMs: null };
+  const [epoch = '', token = '', arrived = ''] = data.slice(1, end).split('|');
+  return { epoch: epoch === '' ? null : Number(epoch), token: token === '' ? null : token, arrivedMs: arrived === '' ? null : Number(arrived) };
 }

@@ -17,6 +17,7 @@ export class SimProcess implements Clock {
   isDead = false;
   #frozenUntil = 0;
   #frozenMs = 0;
+  readonly #waiting: (() => void)[] = [];
 
   constructor(name: string, timeline: Timeline, random: Random) {
     this.name = name;
@@ -36,14 +37,21 @@ export class SimProcess implements Clock {
 
   thaw(): void {
     this.#frozenUntil = this.#timeline.now;
+    this.#goOn();
   }
 
   /** Lets `run` happen in this process: now, when it goes on, or never. */
   deliver(run: () => void): void {
     if (this.isDead) return;
+    if (this.#frozenUntil <= this.#timeline.now) run();
+    else if (this.#waiting.push(run) === 1) this.#goOn();
+  }
+
+  /** What has come meanwhile, in order, once it does not stand still any more. */
+  #goOn(): void {
     const waitMs = this.#frozenUntil - this.#timeline.now;
-    if (waitMs <= 0) run();
-    else this.#timeline.in(waitMs, () => this.deliver(run));
+    if (waitMs > 0) this.#timeline.in(waitMs, () => this.#goOn());
+    else for (const run of this.#waiting.splice(0)) this.#timeline.in(0, () => this.deliver(run));
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
