@@ -27,7 +27,7 @@ interface DirectoryObjectsOptions {
  *
  * The root is known by device and inode from the first call that finds it. Every call looks whether its path still leads there before it changes anything, and
  * again before it answers, so that what was acknowledged, found, or not found, was so in that directory. A link takes both names from the path, so it is made where its
- * temporary file is; where a copy, made while that was being written, takes the place in the microseconds between look and link, the half file gets the name there.
+ * temporary file is; two exchanges there and back during that one system call are not seen. Where a copy, made while that was being written, takes the place in the microseconds between look and link, the half file gets the name there.
  */
 export class DirectoryObjects implements ObjectStore {
   readonly place: string;
@@ -48,7 +48,7 @@ export class DirectoryObjects implements ObjectStore {
     this.place = path.resolve(options.root);
     this.#isBlocking = options.isBlocking ?? false;
     this.#folders = new DurableFolders(this.place);
-    this.#temporary = new TemporaryFiles(this.place, this.#folders, options.nowMs ?? Date.now);
+    this.#temporary = new TemporaryFiles(this.place, this.#folders, options.nowMs ?? Date.now, () => this.#mustBeRoot());
   }
 
   async get(key: string, options: GetOptions = {}): Promise<Uint8Array | null> {
@@ -208,7 +208,7 @@ export class DirectoryObjects implements ObjectStore {
   }
 
   async #name(temporary: string, key: string): Promise<void> {
-    await this.#isRoot();
+    await this.#mustBeRoot();
     const file = this.#file(key);
     await this.#place(path.dirname(file), () => rename(temporary, file));
     await this.#folders.sync(path.dirname(file));
@@ -221,6 +221,7 @@ export class DirectoryObjects implements ObjectStore {
       return await name();
     } catch (error) {
       if (systemCode(error) !== 'ENOENT') throw error;
+      await this.#mustBeRoot();
       this.#folders.forget(folder);
       await this.#folders.ensure(folder);
       return name();

@@ -29,6 +29,7 @@ export class TemporaryFiles {
   readonly #folder: string;
   readonly #folders: DurableFolders;
   readonly #nowMs: () => number;
+  readonly #mustBeRoot: () => Promise<unknown>;
   /** Resolves when the files so far are closed, and the names that they had here removed. */
   #removing: Promise<void> = Promise.resolve();
   /** Made behind a call for the next one: a file system in which many files were removed lately takes as long to make a file as to sync it. */
@@ -36,7 +37,8 @@ export class TemporaryFiles {
   #usedMs = -Infinity;
   #isClosed = false;
 
-  constructor(root: string, folders: DurableFolders, nowMs: () => number) {
+  constructor(root: string, folders: DurableFolders, nowMs: () => number, mustBeRoot: () => Promise<unknown>) {
+    this.#mustBeRoot = mustBeRoot;
     this.#folder = path.join(root, TEMPORARY_FOLDER);
     this.#folders = folders;
     this.#nowMs = nowMs;
@@ -98,6 +100,7 @@ export class TemporaryFiles {
       return { name, handle: await open(name, 'wx', 0o644) };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      await this.#mustBeRoot();
       this.#folders.forget(this.#folder);
       await this.#folders.ensure(this.#folder);
       return { name, handle: await open(name, 'wx', 0o644) };

@@ -57,8 +57,8 @@ function failure(code: string): Error {
   return Object.assign(new Error(`${code} by the test`), { code });
 }
 
-type Trouble = 'away' | 'empty' | 'older' | 'fresh' | 'snapshot' | 'read-only' | 'full' | 'flash';
-const TROUBLES: readonly Trouble[] = ['away', 'empty', 'older', 'fresh', 'snapshot', 'snapshot', 'read-only', 'full', 'flash'];
+type Trouble = 'away' | 'empty' | 'older' | 'fresh' | 'snapshot' | 'read-only' | 'full' | 'flash' | 'twin';
+const TROUBLES: readonly Trouble[] = ['away', 'empty', 'older', 'older', 'older', 'fresh', 'snapshot', 'snapshot', 'read-only', 'full', 'flash', 'twin', 'twin', 'twin'];
 
 class Roots {
   readonly root: string;
@@ -69,6 +69,7 @@ class Roots {
   #away: string | null = null;
   #older: string | null = null;
   #refusal: string | null = null;
+  #isTwin = false;
   /** Chance of trouble at each call. */
   chance = 0;
   readonly counts: Record<string, number> = {};
@@ -93,7 +94,7 @@ class Roots {
   }
 
   async after(op: string, target: string): Promise<void> {
-    if (!target.startsWith(this.root) || this.#isBusy) return;
+    if (!target.startsWith(this.root) || this.#isBusy || this.#isTwin) return;
     await this.#meddle(op, false);
     if (op !== 'link' || this.chance === 0 || !this.#random.chance(0.1)) return;
     const code = this.#random.pick(['EEXIST', 'EIO', 'ETIMEDOUT']);
@@ -106,7 +107,7 @@ class Roots {
   async #meddle(op: string, isBefore: boolean): Promise<void> {
     if (this.chance === 0) return;
     if (this.#away !== null || this.#refusal !== null) {
-      if (this.#random.chance(0.25)) this.mend();
+      if (this.#isTwin || this.#random.chance(0.1)) this.mend();
       return;
     }
     if (op === 'open') return;
@@ -116,7 +117,9 @@ class Roots {
     }
     if (!this.#random.chance(this.chance)) return;
     const kind = this.#random.pick(TROUBLES);
-    // The one moment in which a copy that takes the place is not seen.
+    // A twin that has the temporary file takes the place for a moment, in which the link is made.
+    if (kind === 'twin' && (op !== 'link' || !isBefore)) return;
+    // The one moment in which a copy that takes the place for good is not seen.
     if (kind !== 'fresh' || op !== 'link' || !isBefore) this.trouble(kind);
   }
 
@@ -142,6 +145,11 @@ class Roots {
       case 'flash':
         this.#go();
         this.mend();
+        return;
+      case 'twin':
+        this.#go();
+        this.#link(this.#away!, this.root);
+        this.#isTwin = true;
         return;
       case 'older':
         if (this.#older === null) return;
@@ -172,6 +180,7 @@ class Roots {
   /** Everything is in its place again. */
   mend(): void {
     this.#refusal = null;
+    this.#isTwin = false;
     if (this.#away === null) return;
     if (existsSync(this.root)) renameSync(this.root, this.#fresh('wrong'));
     renameSync(this.#away, this.root);
