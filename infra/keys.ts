@@ -1,5 +1,5 @@
 import {
-  createCipheriv, createDecipheriv, createHmac, createPrivateKey, createPublicKey, createSecretKey, generateKeyPairSync, hkdfSync, pbkdf2, randomBytes, scrypt, sign, timingSafeEqual, verify,
+  createCipheriv, createDecipheriv, createHmac, createPublicKey, createSecretKey, hkdfSync, pbkdf2, randomBytes, scrypt, timingSafeEqual, verify,
 } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -49,21 +49,21 @@ function openAesGcm(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, cont
 /** Characters; the file of an Ed25519 key has less than 200. */
 const PEM_LENGTH_MAX = 4_096;
 
-/** The Ed25519 key in the text of a file. Also where blanks stand for its line ends, as in variables of an environment. */
-function ed25519Key(text: string, label: 'PUBLIC KEY' | 'PRIVATE KEY'): KeyObject {
+/** The public Ed25519 key in the text of a file. Also where blanks stand for its line ends, as in variables of an environment. */
+function ed25519Key(text: string): KeyObject {
   const pem = text.trim();
   const match = pem.length > PEM_LENGTH_MAX ? null : /^-----BEGIN ([A-Z0-9 ]+)-----\s([A-Za-z0-9+/=\s]+)\s-----END ([A-Z0-9 ]+)-----$/.exec(pem);
-  if (match === null) throw refusedKey(`It is no ${label.toLowerCase()} in PEM.`);
+  if (match === null) throw refusedKey('It is no public key in PEM.');
   const [, begun, body, ended] = match;
-  if (begun !== label || ended !== label) throw refusedKey(`It holds a ${begun!.toLowerCase()}, and a ${label.toLowerCase()} is needed.`);
+  if (begun !== 'PUBLIC KEY' || ended !== begun) throw refusedKey(`It holds a ${begun!.toLowerCase()}, and a public key is needed.`);
   const key = Buffer.from(body!, 'base64');
   try {
-    const object = label === 'PUBLIC KEY' ? createPublicKey({ key, format: 'der', type: 'spki' }) : createPrivateKey({ key, format: 'der', type: 'pkcs8' });
+    const object = createPublicKey({ key, format: 'der', type: 'spki' });
     if (object.asymmetricKeyType === 'ed25519') return object;
   } catch {
     // The cause is a text of the cryptography library that helps nobody.
   }
-  throw refusedKey('It holds a key of another kind: only Ed25519 is understood. Make one with `skua license issuer`.');
+  throw refusedKey('It holds a key of another kind: only Ed25519 is understood.');
 }
 
 function refusedKey(message: string): SkuaError {
@@ -85,8 +85,6 @@ export const nodeKeys: Keys = {
   hkdfSha256: (secret, salt, info, lengthBytes) => new Uint8Array(hkdfSync('sha256', secret, salt, info, lengthBytes)),
   sealAesGcm,
   openAesGcm,
-  ed25519Pair: () => generateKeyPairSync('ed25519', { publicKeyEncoding: { format: 'pem', type: 'spki' }, privateKeyEncoding: { format: 'pem', type: 'pkcs8' } }),
-  ed25519Sign: (privateKey, data) => new Uint8Array(sign(null, data, ed25519Key(privateKey, 'PRIVATE KEY'))),
-  ed25519Verify: (publicKey, data, signature) => verify(null, data, ed25519Key(publicKey, 'PUBLIC KEY'), signature),
+  ed25519Verify: (publicKey, data, signature) => verify(null, data, ed25519Key(publicKey), signature),
   randomBytes: (length) => new Uint8Array(randomBytes(length)),
 };

@@ -65,7 +65,7 @@ const FILES_MAX = 100;
 
 test('a command loads what it needs: neither the program as such nor one that only asks a node or a repository loads a store', () => {
   expect(loadedWith('local/program.ts').size).toBeLessThan(FILES_MAX / 2);
-  for (const name of ['auto-scavenge', 'backup', 'demo', 'explain', 'license', 'scavenge', 'webhook-send']) {
+  for (const name of ['auto-scavenge', 'backup', 'demo', 'explain', 'scavenge', 'webhook-send']) {
     const files = loadedWith(`local/commands/run-${name}.ts`);
     expect(files.size, name).toBeLessThan(FILES_MAX);
     for (const large of ['core/store/open-store.ts', 'local/store/open-node.ts', 'local/log/logger.ts', 'handlers/app.ts']) expect([...files], name).not.toContain(large);

@@ -19,11 +19,10 @@ export interface Keys {
   sealAesGcm(key: Uint8Array, nonce: Uint8Array, data: Uint8Array, context: Uint8Array): Uint8Array;
   /** What was sealed; null when key, nonce, context or any byte is another one. */
   openAesGcm(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, context: Uint8Array): Uint8Array | null;
-  /** Ed25519 keys (RFC 8032) are the text of their files, which other programs read too: PEM around the structures of RFC 8410. */
-  ed25519Pair(): Ed25519Pair;
-  /** A signature of 64 bytes. Errors: `licence_invalid` for what is no private key. */
-  ed25519Sign(privateKey: string, data: Uint8Array): Uint8Array;
-  /** Whether the holder of the private key has signed this; false too for what is no signature. Errors: `licence_invalid` for what is no public key. */
+  /**
+   * Whether the holder of the private key has signed this (Ed25519, RFC 8032); false too for what is no signature. The public key is
+   * the text of its file: PEM around the structure of RFC 8410. Errors: `licence_invalid` for what is none.
+   */
   ed25519Verify(publicKey: string, data: Uint8Array, signature: Uint8Array): boolean;
   /** Bytes nobody can guess. */
   randomBytes(length: number): Uint8Array;
@@ -35,11 +34,6 @@ export interface ScryptCost {
   /** Block size. */
   readonly r: number;
   readonly p: number;
-}
-
-export interface Ed25519Pair {
-  readonly privateKey: string;
-  readonly publicKey: string;
 }
 
 export type HmacHash = 'sha256' | 'sha1' | 'sha512';

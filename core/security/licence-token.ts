@@ -1,7 +1,7 @@
 import { SkuaError } from '../errors.ts';
 import type { Keys } from '../ports/keys.ts';
 import { encodeText } from '../text.ts';
-import { decodeBase64Url, encodeBase64Url } from '../base64.ts';
+import { decodeBase64Url } from '../base64.ts';
 
 /** Licence keys: JSON claims signed with Ed25519, in the compact form of JWS (RFC 7515, RFC 8037). */
 
@@ -15,31 +15,13 @@ export interface LicenceClaims {
   readonly expiresAtMs: number;
   /** Before this moment it is worth nothing yet; null for no such moment. */
   readonly notBeforeMs: number | null;
-  readonly issuedAtMs: number | null;
-  /** Whom it was issued to. */
-  readonly holder: string | null;
-  readonly id: string | null;
 }
 
 /** Characters; an issued key has some 400. */
 const TOKEN_LENGTH_MAX = 16_384;
-const TEXT_LENGTH_MAX = 256;
 /** Seconds: up to here a time is a time of JavaScript. */
 const SECONDS_MAX = 8_640_000_000_000;
-const HEADER = encodeBase64Url(encodeText('{"alg":"EdDSA","typ":"JWT"}'));
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-
-/** The key for these claims, whose times count in whole seconds. Errors: `licence_invalid` for what is no private key. */
-export function signLicence(claims: LicenceClaims, privateKey: string, keys: Keys): string {
-  const { features, expiresAtMs, notBeforeMs, issuedAtMs, holder, id } = claims;
-  const payload = {
-    ...(holder !== null && { sub: holder }), ...(id !== null && { jti: id }),
-    ...(issuedAtMs !== null && { iat: Math.floor(issuedAtMs / 1_000) }), ...(notBeforeMs !== null && { nbf: Math.floor(notBeforeMs / 1_000) }),
-    exp: Math.floor(expiresAtMs / 1_000), ...Object.fromEntries(features.map((feature) => [feature, true])),
-  };
-  const signed = `${HEADER}.${encodeBase64Url(encodeText(JSON.stringify(payload)))}`;
-  return `${signed}.${encodeBase64Url(keys.ed25519Sign(privateKey, encodeText(signed)))}`;
-}
 
 /** A key taken apart, and nothing of it verified. */
 export interface LicenceToken {
@@ -56,7 +38,7 @@ export function readLicence(text: string): LicenceToken {
   if (token.length > TOKEN_LENGTH_MAX || parts.length !== 3) throw invalid('It is no signed token (three parts with dots between them). Copy it again, as a whole.');
   const [header, payload, signature] = parts as [string, string, string];
   const { alg, crit } = objectOf(header, 'header');
-  if (alg !== 'EdDSA' || crit !== undefined) throw invalid('It is not signed with EdDSA, which is the only way that is understood. Issue one with `skua license issue`.');
+  if (alg !== 'EdDSA' || crit !== undefined) throw invalid('It is not signed with EdDSA, which is the only way that is understood. Have another one issued.');
   const bytes = decodeBase64Url(signature);
   if (bytes === null) throw invalid('Its signature is no Base64 for URLs. Copy it again, as a whole.');
   return { claims: claimsOf(objectOf(payload, 'payload')), signed: encodeText(`${header}.${payload}`), signature: bytes };
@@ -82,11 +64,8 @@ function objectOf(part: string, what: string): Members {
 
 function claimsOf(members: Members): LicenceClaims {
   const expiresAtMs = timeOf(members, 'exp');
-  if (expiresAtMs === null) throw invalid('It does not say when it expires (claim exp). Issue another one.');
-  return {
-    features: FEATURES.filter((feature) => isGranted(members, feature)), expiresAtMs,
-    notBeforeMs: timeOf(members, 'nbf'), issuedAtMs: timeOf(members, 'iat'), holder: textOf(members, 'sub'), id: textOf(members, 'jti'),
-  };
+  if (expiresAtMs === null) throw invalid('It does not say when it expires (claim exp). Have another one issued.');
+  return { features: FEATURES.filter((feature) => isGranted(members, feature)), expiresAtMs, notBeforeMs: timeOf(members, 'nbf') };
 }
 
 /** `true`, also as a text in any case. */
@@ -98,13 +77,8 @@ function isGranted(members: Members, name: Feature): boolean {
 function timeOf(members: Members, name: string): number | null {
   const seconds = members[name];
   if (seconds === undefined) return null;
-  if (typeof seconds !== 'number' || !(seconds >= 0 && seconds <= SECONDS_MAX)) throw invalid(`Its claim ${name} is no time in seconds. Issue another one.`);
+  if (typeof seconds !== 'number' || !(seconds >= 0 && seconds <= SECONDS_MAX)) throw invalid(`Its claim ${name} is no time in seconds. Have another one issued.`);
   return seconds * 1_000;
-}
-
-function textOf(members: Members, name: string): string | null {
-  const text = members[name];
-  return typeof text === 'string' ? text.slice(0, TEXT_LENGTH_MAX).toWellFormed() : null;
 }
 
 function invalid(message: string): SkuaError {

@@ -62,7 +62,7 @@ function granting({ claims }: LicenceToken): Licence {
 }
 
 /** Why a key is worth nothing at this moment; null when it is worth something. */
-export function timeRefusal({ expiresAtMs, notBeforeMs }: LicenceClaims, nowMs: number): string | null {
+function timeRefusal({ expiresAtMs, notBeforeMs }: LicenceClaims, nowMs: number): string | null {
   if (nowMs >= expiresAtMs) return `The licence key has expired at ${momentText(expiresAtMs)}. Set another one in Licensing:LicenseKey, and start the node again.`;
   if (notBeforeMs !== null && nowMs < notBeforeMs) return `The licence key is valid from ${momentText(notBeforeMs)} on. Start the node again then.`;
   return null;

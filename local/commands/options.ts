@@ -307,21 +307,6 @@ export const webhookSendOptions = {
   json: flag('One JSON object: status, meaning, id, durationMs'),
 };
 
-const DAYS_MAX = 36_500;
-
-export const licenseIssuerOptions = { force: flag('Replace files that are there: keys of the former issuer are worth nothing then'), json: reportJson };
-
-export const licenseIssueOptions = {
-  days: integer('DAYS', 1, DAYS_MAX, 365, 'Days for which the key is valid'),
-  feature: texts('NAME', 'Feature to grant: AUTO_SCAVENGE or ALL; may be given several times. AUTO_SCAVENGE unless given'),
-  holder: text('NAME', null, 'Whom the key is for'),
-  out: text('FILE', null, 'File for the key', 'standard output'),
-  force: flag('Replace the file when it is there'),
-  json: reportJson,
-};
-
-export const licenseInspectOptions = { 'issuer-key': text('FILE', null, 'Public key of the issuer, to verify the signature with'), json: reportJson };
-
 export const functionsServeOptions = {
   storage: text('PLACE', './data-functions', 'Where the data are: s3://bucket/prefix, or a directory'),
   port: integer('PORT', 0, 65_535, 2113, 'Port to listen on, on the loopback address; 0 takes any free one'),

@@ -1,7 +1,5 @@
 import { defineCommand } from '../cli/command.ts';
-import {
-  demoOptions, functionsServeOptions, licenseInspectOptions, licenseIssueOptions, licenseIssuerOptions, webhookSendOptions, webhookTestOptions,
-} from './options.ts';
+import { demoOptions, functionsServeOptions, webhookSendOptions, webhookTestOptions } from './options.ts';
 
 /** `skua webhook ...`: trying out a routing script, and a connector, without the real sender. */
 
@@ -29,41 +27,6 @@ export const webhookSendCommand = defineCommand({
     { line: 'skua webhook send http://127.0.0.1:2113/webhook/orders order.json', does: 'Send unsigned' },
   ],
   run: async (input, io) => (await import('./run-webhook-send.ts')).runWebhookSend(input, io),
-});
-
-/** `skua license ...`: whoever runs nodes can issue licence keys for them. */
-
-export const licenseIssuerCommand = defineCommand({
-  name: 'license issuer',
-  summary: 'Make the keys of somebody who issues licence keys',
-  details: 'FILE gets the private key, which signs and must stay secret; FILE.pub the public one, which nodes are given with --licensing-issuer-key-file.',
-  positionals: [{ name: 'FILE', help: 'file for the private key' }],
-  options: licenseIssuerOptions,
-  examples: [{ line: 'skua license issuer ./issuer.key', does: 'Make issuer.key and issuer.key.pub' }],
-  run: async (input, io) => (await import('./run-license.ts')).runLicenseIssuer(input, io),
-});
-
-export const licenseIssueCommand = defineCommand({
-  name: 'license issue',
-  summary: 'Issue a licence key',
-  details: 'A node takes it with Licensing:LicenseKey, in its configuration file or in the environment as SERVER_LICENSING__LICENSE_KEY.',
-  positionals: [{ name: 'FILE', help: 'private key of the issuer' }],
-  options: licenseIssueOptions,
-  examples: [
-    { line: 'skua license issue ./issuer.key --days 30', does: 'A key for auto-scavenge' },
-    { line: 'skua license issue ./issuer.key --feature ALL --out ./node.license', does: 'A key for everything, into a file' },
-  ],
-  run: async (input, io) => (await import('./run-license.ts')).runLicenseIssue(input, io),
-});
-
-export const licenseInspectCommand = defineCommand({
-  name: 'license inspect',
-  summary: 'Show what a licence key grants, and until when',
-  details: 'Exit code 1: it grants nothing now, or was not signed by that issuer.',
-  positionals: [{ name: 'FILE', help: 'file that holds the key; - for standard input' }],
-  options: licenseInspectOptions,
-  examples: [{ line: 'skua license inspect ./node.license --issuer-key ./issuer.key.pub', does: 'Also verify who signed it' }],
-  run: async (input, io) => (await import('./run-license.ts')).runLicenseInspect(input, io),
 });
 
 export const functionsServeCommand = defineCommand({

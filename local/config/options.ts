@@ -175,8 +175,8 @@ export const autoScavenge = {
 
 /** Options of the licence. */
 export const licensing = {
-  'Licensing:LicenseKey': optional(text('KEY'), 'Licence key, as `skua license issue` makes it. Without one the built-in licence counts, which grants everything', { isSensitive: true, fallbackText: 'the built-in licence' }),
-  'Licensing:IssuerKeyFile': optional(path('FILE'), 'Public key of whoever issues licence keys, as `skua license issuer` makes it'),
+  'Licensing:LicenseKey': optional(text('KEY'), 'Licence key, a token (JWS) that its issuer has signed with Ed25519. Without one the built-in licence counts, which grants everything', { isSensitive: true, fallbackText: 'the built-in licence' }),
+  'Licensing:IssuerKeyFile': optional(path('FILE'), 'Public Ed25519 key of whoever issues licence keys, in PEM'),
   'Licensing:UseBuiltIn': option(boolean, true, 'Whether the built-in licence counts where there is no licence key'),
 };
 

@@ -33,8 +33,6 @@ const MAKES: Readonly<Record<string, readonly string[]>> = {
   'skua backup key ./repository.key': ['repository.key'],
   'skua proof export --db ./data --out anchor.json': ['anchor.json'],
   'skua proof export --event orders-7/0 --anchor anchor.json --out event.json': ['event.json'],
-  'skua license issuer ./issuer.key': ['issuer.key', 'issuer.key.pub'],
-  'skua license issue ./issuer.key --feature ALL --out ./node.license': ['node.license'],
 };
 /** Ends other than 0, and why. */
 const ENDS: Readonly<Record<string, readonly [number, string]>> = {
@@ -96,7 +94,7 @@ async function makeTemplate(): Promise<void> {
     'node.crt': cert, 'node.key': key, 'ca/root.crt': root.cert, 'node.yaml': 'CertificateFile: node.crt\nCertificatePrivateKeyFile: node.key\nTrustedRootCertificatesPath: ca\n',
   };
   for (const [name, text] of Object.entries(files)) await writeFile(path.join(template, name), text);
-  for (const line of ['scavenge start --wait', 'backup copy --full --to ./data', 'proof export --db ./data --out anchor.json', 'proof export --event orders-7/0 --anchor anchor.json --out event.json', 'backup copy --full --to ./monday', 'backup create --repository ./backups', 'backup key ./repository.key', 'license issuer ./issuer.key', 'license issue ./issuer.key --out ./node.license']) await run(line, template);
+  for (const line of ['scavenge start --wait', 'backup copy --full --to ./data', 'proof export --db ./data --out anchor.json', 'proof export --event orders-7/0 --anchor anchor.json --out event.json', 'backup copy --full --to ./monday', 'backup create --repository ./backups', 'backup key ./repository.key']) await run(line, template);
   // As a node writes them: a line each.
   await writeFile(path.join(template, 'anchors.jsonl'), `${JSON.stringify(JSON.parse(await readFile(path.join(template, 'anchor.json'), 'utf8')))}\n`);
   moment = new Date().toISOString();

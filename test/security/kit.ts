@@ -42,8 +42,6 @@ export class FakeKeys implements Keys {
   readonly hkdfSha256 = nodeKeys.hkdfSha256;
   readonly sealAesGcm = nodeKeys.sealAesGcm;
   readonly openAesGcm = nodeKeys.openAesGcm;
-  readonly ed25519Pair = nodeKeys.ed25519Pair;
-  readonly ed25519Sign = nodeKeys.ed25519Sign;
   readonly ed25519Verify = nodeKeys.ed25519Verify;
 
   /** Holds derivations back until the function that it returns is called. */

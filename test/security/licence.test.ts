@@ -1,54 +1,40 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { encodeText } from '../../core/text.ts';
 import { decodeBase64Url, encodeBase64Url } from '../../core/base64.ts';
 import { BUILT_IN_LICENCE, licenceGuard, licenceOf } from '../../core/security/licence.ts';
 import type { LicenceConfig } from '../../core/security/licence.ts';
-import { isSignedBy, readLicence, signLicence } from '../../core/security/licence-token.ts';
+import { isSignedBy, readLicence } from '../../core/security/licence-token.ts';
 import type { LicenceClaims } from '../../core/security/licence-token.ts';
 import { nodeKeys } from '../../infra/keys.ts';
+import { LicenceIssuer, publicPemOf } from '../support/licence-issuer.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { KeptLog } from './kit.ts';
 
 const NOW = Date.UTC(2031, 3, 2, 9, 15);
 const DAY = 86_400_000;
 
-/** The file of a private key: what RFC 8410 puts before its 32 bytes is always the same. */
-const secretOf = (bytes: Uint8Array) => pemOf('PRIVATE KEY', '302e020100300506032b657004220420', bytes);
-const publicOf = (secret: string) => createPublicKey(secret).export({ format: 'pem', type: 'spki' }) as string;
-const pemOf = (label: string, prefix: string, bytes: Uint8Array) => `-----BEGIN ${label}-----\n${Buffer.concat([Buffer.from(prefix, 'hex'), bytes]).toString('base64')}\n-----END ${label}-----\n`;
+const ISSUER = new LicenceIssuer(encodeText('0123456789abcdef0123456789abcdef'));
+const OTHER = new LicenceIssuer(encodeText('fedcba9876543210fedcba9876543210'));
+const PEM = ISSUER.publicKey;
 
-const SECRET = secretOf(encodeText('0123456789abcdef0123456789abcdef'));
-const OTHER = secretOf(encodeText('fedcba9876543210fedcba9876543210'));
-const PEM = publicOf(SECRET);
-
-const claims = (more: Partial<LicenceClaims> = {}): LicenceClaims => ({ features: ['AUTO_SCAVENGE'], expiresAtMs: NOW + DAY, notBeforeMs: null, issuedAtMs: NOW, holder: 'Kim', id: 'one', ...more });
-const key = (more: Partial<LicenceClaims> = {}, secret = SECRET) => signLicence(claims(more), secret, nodeKeys);
-
-/** A token of any header and payload, signed as it stands. */
-function token(payload: unknown, header: unknown = { alg: 'EdDSA' }, secret = SECRET): string {
-  const part = (value: unknown) => encodeBase64Url(encodeText(typeof value === 'string' ? value : JSON.stringify(value)));
-  const signed = `${part(header)}.${part(payload)}`;
-  return `${signed}.${encodeBase64Url(nodeKeys.ed25519Sign(secret, encodeText(signed)))}`;
-}
+const claims = (more: Partial<LicenceClaims> = {}): LicenceClaims => ({ features: ['AUTO_SCAVENGE'], expiresAtMs: NOW + DAY, notBeforeMs: null, ...more });
+const key = (more: Partial<LicenceClaims> = {}, issuer = ISSUER) => issuer.issue(claims(more));
+const token = (payload: unknown, header?: unknown) => ISSUER.token(payload, header);
 
 describe('signatures', () => {
   test('as in RFC 8032, and in the JWS of RFC 8037', () => {
-    const secret = secretOf(decodeBase64Url('nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A')!);
-    const known = pemOf('PUBLIC KEY', '302a300506032b6570032100', decodeBase64Url('11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo')!);
-    expect(publicOf(secret)).toBe(known);
-    const text = 'eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc';
-    const signature = nodeKeys.ed25519Sign(secret, encodeText(text));
-    expect(encodeBase64Url(signature)).toBe('hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg');
-    expect(nodeKeys.ed25519Verify(known, encodeText(text), signature)).toBe(true);
+    const known = publicPemOf(decodeBase64Url('11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo')!);
+    const text = encodeText('eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc');
+    expect(nodeKeys.ed25519Verify(known, text, decodeBase64Url('hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg')!)).toBe(true);
   });
 
   test('not for another text, key or signature, nor for what is none', () => {
     const data = encodeText('text');
-    const signature = nodeKeys.ed25519Sign(SECRET, data);
+    const signature = ISSUER.sign(data);
     expect(nodeKeys.ed25519Verify(PEM, data, signature)).toBe(true);
     expect(nodeKeys.ed25519Verify(PEM, encodeText('Text'), signature)).toBe(false);
-    expect(nodeKeys.ed25519Verify(publicOf(OTHER), data, signature)).toBe(false);
+    expect(nodeKeys.ed25519Verify(OTHER.publicKey, data, signature)).toBe(false);
     for (const broken of [signature.slice(1), new Uint8Array(0), signature.map((byte, at) => (at === 3 ? byte ^ 1 : byte)), new Uint8Array(64)]) expect(nodeKeys.ed25519Verify(PEM, data, broken)).toBe(false);
   });
 
@@ -56,21 +42,18 @@ describe('signatures', () => {
     const made = generateKeyPairSync('ed25519', { publicKeyEncoding: { format: 'pem', type: 'spki' }, privateKeyEncoding: { format: 'pem', type: 'pkcs8' } });
     const data = encodeText('x');
     expect(nodeKeys.ed25519Verify(made.publicKey, data, sign(null, data, createPrivateKey(made.privateKey)))).toBe(true);
-    const { privateKey, publicKey } = nodeKeys.ed25519Pair();
-    expect(verify(null, data, publicKey, nodeKeys.ed25519Sign(privateKey, data))).toBe(true);
-    expect(publicOf(privateKey)).toBe(publicKey);
   });
 
   test('keys in variables, whose lines have become one, and with the line ends of other systems', () => {
     const data = encodeText('x');
-    for (const end of [' ', '\r\n']) expect(nodeKeys.ed25519Verify(PEM.replaceAll('\n', end), data, nodeKeys.ed25519Sign(SECRET.replaceAll('\n', end), data))).toBe(true);
+    for (const end of [' ', '\r\n']) expect(nodeKeys.ed25519Verify(PEM.replaceAll('\n', end), data, ISSUER.sign(data))).toBe(true);
   });
 
   test.each([
-    ['', /no public key in PEM/], ['MCowBQYDK2VwAyEA', /no public key in PEM/], [SECRET, /holds a private key, and a public key is needed/],
+    ['', /no public key in PEM/], ['MCowBQYDK2VwAyEA', /no public key in PEM/], [ISSUER.privateKey, /holds a private key, and a public key is needed/],
     [PEM.replace('END PUBLIC', 'END PRIVATE'), /holds a public key/], [PEM.replace('MCow', 'MCox'), /another kind/], [`-----BEGIN PUBLIC KEY-----\n${'A'.repeat(5_000)}\n-----END PUBLIC KEY-----`, /no public key/],
     [generateKeyPairSync('x25519', { publicKeyEncoding: { format: 'pem', type: 'spki' }, privateKeyEncoding: { format: 'pem', type: 'pkcs8' } }).publicKey, /another kind: only Ed25519/],
-    [pemOf('PUBLIC KEY', '302a300506032b6570032100', new Uint8Array(31)), /another kind/],
+    [publicPemOf(new Uint8Array(31)), /another kind/],
   ])('what is no public key is refused: %#', (text, message) => {
     expect(() => nodeKeys.ed25519Verify(text, encodeText('x'), new Uint8Array(64))).toThrow(message);
   });
@@ -87,12 +70,11 @@ describe('signatures', () => {
 describe('keys', () => {
   test('what is issued is read again, and verified', () => {
     const given = claims({ features: ['AUTO_SCAVENGE', 'ALL'], notBeforeMs: NOW - DAY });
-    const read = readLicence(` ${signLicence(given, SECRET, nodeKeys)}\n`);
+    const read = readLicence(` ${ISSUER.issue(given)}\n`);
     expect(read.claims).toEqual(given);
     expect(isSignedBy(read, PEM, nodeKeys)).toBe(true);
-    expect(isSignedBy(read, publicOf(OTHER), nodeKeys)).toBe(false);
-    const bare = claims({ holder: null, id: null, issuedAtMs: null });
-    expect(readLicence(signLicence(bare, SECRET, nodeKeys)).claims).toEqual(bare);
+    expect(isSignedBy(read, OTHER.publicKey, nodeKeys)).toBe(false);
+    expect(readLicence(ISSUER.issue(claims())).claims).toEqual(claims());
   });
 
   test.each([

@@ -5,12 +5,12 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { OpenStore } from '../../../core/store/open-store.ts';
-import { signLicence } from '../../../core/security/licence-token.ts';
 import { decodeText } from '../../../core/text.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
 import { openAutoScavenge, TICK_PERIOD_MS } from '../../../local/auto-scavenge/open.ts';
 import { LogLines } from '../../handlers/secured.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
+import { LicenceIssuer } from '../../support/licence-issuer.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import { openTestStore } from '../../support/test-store.ts';
@@ -146,9 +146,9 @@ describe('off', () => {
   test('87: from the moment on at which the key expires, in the middle of a cycle too', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'skua-licence-'));
     const file = path.join(folder, 'issuer.pub');
-    const { privateKey, publicKey } = nodeKeys.ed25519Pair();
-    await writeFile(file, publicKey);
-    const key = signLicence({ features: ['AUTO_SCAVENGE'], expiresAtMs: BEFORE_MS + 3_600_000, notBeforeMs: null, issuedAtMs: null, holder: null, id: null }, privateKey, nodeKeys);
+    const issuer = new LicenceIssuer(new Uint8Array(32));
+    await writeFile(file, issuer.publicKey);
+    const key = issuer.issue({ features: ['AUTO_SCAVENGE'], expiresAtMs: BEFORE_MS + 3_600_000 });
     const scavenger = new FakeScavenger();
     const { autoScavenge, clock, types, log } = await started(new MemoryStorage(), BEFORE_MS, ['--licensing-license-key', key, '--licensing-issuer-key-file', file], scavenger);
     await rm(folder, { recursive: true });

@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { signLicence } from '../../../core/security/licence-token.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
 import { nodeLicence, offReason } from '../../../local/auto-scavenge/open.ts';
 import { dumpLines } from '../../../local/config/show-options.ts';
+import { LicenceIssuer } from '../../support/licence-issuer.ts';
 import { load, problems } from '../config/support.ts';
 
 /** Options of auto-scavenge and of the licence; the numbers are rows of auto-scavenge.md section 16.6. */
@@ -64,8 +64,8 @@ describe('values', () => {
 });
 
 describe('the licence of a node', () => {
-  const { privateKey, publicKey } = nodeKeys.ed25519Pair();
-  const key = signLicence({ features: ['ALL'], expiresAtMs: 2_000, notBeforeMs: null, issuedAtMs: null, holder: null, id: null }, privateKey, nodeKeys);
+  const issuer = new LicenceIssuer(new Uint8Array(32));
+  const key = issuer.issue({ features: ['ALL'], expiresAtMs: 2_000 });
   let folder: string;
 
   beforeEach(async () => { folder = await mkdtemp(path.join(tmpdir(), 'skua-licence-')); });
@@ -75,7 +75,7 @@ describe('the licence of a node', () => {
 
   test('with the issuer\'s file, and without', async () => {
     const file = path.join(folder, 'issuer.pub');
-    await writeFile(file, publicKey);
+    await writeFile(file, issuer.publicKey);
     expect(await refusalOf('--licensing-license-key', key, '--licensing-issuer-key-file', file)).toBeNull();
     expect(await refusalOf('--licensing-license-key', key, '--licensing-issuer-key-file', `${file}.x`)).toMatch(/can't be read: .*issuer\.pub\.x \(ENOENT\)\.$/);
     expect(await refusalOf('--licensing-license-key', key, '--licensing-issuer-key-file', folder)).toMatch(/EISDIR/);

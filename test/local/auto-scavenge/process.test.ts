@@ -1,7 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { LicenceIssuer } from '../../support/licence-issuer.ts';
 import { ran, startedNode } from '../spawn.ts';
 
 /** A node of its own process: what the schedule does by itself, `minute.ts` shows. */
@@ -37,17 +38,17 @@ describe('a node', () => {
   });
 
   test('is off without a licence, with the reason, and on with a key of the issuer', async () => {
-    const issuer = path.join(folder, 'issuer.key');
-    const license = async (...words: string[]) => (await ran(['license', ...words])).out.trim();
-    await license('issuer', issuer);
-    const key = await license('issue', issuer, '--days', '1');
+    const issuer = new LicenceIssuer(new Uint8Array(32));
+    const file = path.join(folder, 'issuer.pub');
+    await writeFile(file, issuer.publicKey);
+    const key = issuer.issue({ features: ['AUTO_SCAVENGE'], expiresAtMs: Date.now() + 86_400_000 });
     const words = ['--mem-db', ...USERS, '--licensing-use-built-in', 'false'];
     const off = await startedNode(words);
     expect(await command(off.url, 'status')).toMatchObject({ code: 0, out: expect.stringMatching(/^Auto-scavenge is off\. /) });
     expect(await command(off.url, 'pause')).toMatchObject({ code: 4, err: expect.stringMatching(/^error auto_scavenge_off: AutoScavenge is not enabled\. /) });
     await off.stop();
 
-    const on = await startedNode(['--db', path.join(folder, 'db'), ...USERS, '--licensing-license-key', key, '--licensing-issuer-key-file', `${issuer}.pub`]);
+    const on = await startedNode(['--db', path.join(folder, 'db'), ...USERS, '--licensing-license-key', key, '--licensing-issuer-key-file', file]);
     expect(on.process.logged().find(({ msg }) => /plugin enabled/.test(String(msg)))).toMatchObject({ licence: 'key', licenceExpires: expect.stringMatching(/Z$/) });
     expect(on.process.out + on.process.err).not.toContain(key);
     expect(await command(on.url, 'pause')).toMatchObject({ code: 0 });

@@ -71,10 +71,6 @@ const CALLS: readonly { readonly words: string; readonly code?: number; readonly
   { words: 'subscriptions delete s g' },
   { words: 'webhook test @route.js @payload.json' },
   { words: 'webhook send @/webhook/none @payload.json', code: 1 },
-  { words: 'license issuer @issuer' },
-  { words: 'license issue @issuer' },
-  { words: 'license issue @issuer --out @licence' },
-  { words: 'license inspect @licence' },
   { words: 'demo --db @db', isSlow: true },
 ];
 
