@@ -17,7 +17,7 @@ const SELDOM = '0 0 29 2 *';
 atNode('auto-scavenge', (ui) => {
   const status = () => json<Status>(ui, '/auto-scavenge/status');
 
-  test('a schedule is told in words and times as it is typed, refused at its field, and saved', async () => {
+  test('the next times of a schedule are told as it is typed, refused at its field, and saved', async () => {
     ui.allow(/status of 400/);
     const page = await ui.open('/auto-scavenge');
     await sees(page, 'no schedule');
@@ -29,15 +29,13 @@ atNode('auto-scavenge', (ui) => {
 
     await page.getByRole('button', { name: 'First of the month at 04:00' }).click();
     expect(await page.getByRole('textbox', { name: 'Schedule' }).inputValue()).toBe('0 4 1 * *');
-    await sees(page, 'At 04:00 on the 1st of the month');
     await page.getByRole('textbox', { name: 'Schedule' }).fill(SELDOM);
-    await sees(page, 'At 00:00 on the 29th of the month in February');
     const { zone, times } = await json<Times>(ui, `/auto-scavenge/times?count=5&schedule=${encodeURIComponent(SELDOM)}`);
     expect(times).toHaveLength(5);
     await sees(page, `in the zone ${zone}`);
     await soon(() => page.evaluate('Array.from(document.querySelectorAll(".times time"), (time) => time.dateTime)')).toEqual(times);
     await page.getByRole('button', { name: 'Save the schedule' }).click();
-    await page.locator('.schedule-words').waitFor();
+    await page.locator('.schedule').waitFor();
     expect(await status()).toMatchObject({ state: 'Waiting', schedule: SELDOM });
   });
 
@@ -54,7 +52,7 @@ atNode('auto-scavenge', (ui) => {
     await page.locator('.badge', { hasText: 'waiting' }).waitFor();
     expect((await status()).state).toBe('Waiting');
     expect((await ui.ask('POST', '/auto-scavenge/configure', { schedule: '0 3 1 1 *' })).status).toBe(200);
-    await sees(page, 'At 03:00 on the 1st of the month in January');
+    await page.locator('.schedule', { hasText: '0 3 1 1 *' }).waitFor();
 
     await page.getByRole('button', { name: 'Edit' }).click();
     const dialog = page.getByRole('dialog', { name: 'Edit the schedule' });
@@ -65,7 +63,7 @@ atNode('auto-scavenge', (ui) => {
     await page.getByRole('button', { name: 'Edit' }).click();
     await dialog.getByRole('textbox', { name: 'Schedule' }).fill(SELDOM);
     await dialog.getByRole('button', { name: 'Save the schedule' }).click();
-    await sees(page, 'At 00:00 on the 29th of the month in February');
+    await page.locator('.schedule', { hasText: SELDOM }).waitFor();
     expect((await status()).schedule).toBe(SELDOM);
   });
 

@@ -17,7 +17,6 @@ import { spanMsOf } from '../scavenge/feed.ts';
 import { Cycle } from './cycle.tsx';
 import type { MemberRun } from './cycle.tsx';
 import { ScheduleForm } from './schedule-form.tsx';
-import { cronWords } from './cron-words.ts';
 import { Times } from './times.tsx';
 import { Off } from './off.tsx';
 
@@ -93,7 +92,7 @@ function On({ status }: { readonly status: Polled<Status> }) {
         <Card title="Schedule" actions={isOperator && schedule !== null && <Button isSmall icon="edit" onClick={() => setEditing(true)}>Edit</Button>}>
           {schedule === null ? (isOperator ? <ScheduleForm schedule={null} onSaved={() => status.refresh()} /> : <EmptyState icon="clock" title="There is no schedule">Members of $ops and $admins can set one.</EmptyState>) : (
             <div class="stack">
-              <div><p class="schedule-words">{wordsOf(schedule)}</p><code class="faint">{schedule}</code></div>
+              <p><code class="schedule">{schedule}</code></p>
               {state === 'Waiting' && until !== null && <p>The next cycle begins in <strong>{durationText(until)}</strong>.</p>}
               {isPaused && <Notice tone="warn">It is paused: these times pass without a cycle.</Notice>}
               <Times path={`/auto-scavenge/times?count=5&schedule=${encodeURIComponent(schedule)}`} />
@@ -114,9 +113,3 @@ function On({ status }: { readonly status: Polled<Status> }) {
     </>
   );
 }
-
-function wordsOf(schedule: string): string {
-  const words = cronWords(schedule);
-  return words === null ? schedule : words[0]!.toUpperCase() + words.slice(1);
-}
-

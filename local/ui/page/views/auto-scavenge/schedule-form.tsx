@@ -5,7 +5,6 @@ import type { ApiError } from '../../api/problem.ts';
 import { Button } from '../../parts/button.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { toast } from '../../parts/toast.tsx';
-import { cronWords } from './cron-words.ts';
 import { TimesList } from './times.tsx';
 import type { NextTimes } from './times.tsx';
 
@@ -31,7 +30,6 @@ export function ScheduleForm({ schedule, onSaved, onCancel }: { readonly schedul
       ending.abort();
     };
   }, [text]);
-  const words = cronWords(text);
   const wrong = next instanceof Error ? next : null;
   return (
     <Form
@@ -45,9 +43,8 @@ export function ScheduleForm({ schedule, onSaved, onCancel }: { readonly schedul
     >
       <div class="presets" role="group" aria-label="Usual schedules">{PRESETS.map((preset) => <Button key={preset.schedule} isSmall isPressed={text.trim() === preset.schedule} onClick={() => setText(preset.schedule)}>{preset.label}</Button>)}</div>
       <Field name="schedule" label="Schedule" value={text} onInput={setText} isRequired isMono spellcheck={false} about={<>Five fields: minute, hour, day of the month, month, day of the week. <code>*</code> is any, <code>1,15</code> a list, <code>1-5</code> a range, <code>*/6</code> every sixth.</>} />
-      <div class="schedule-means" aria-live="polite">
+      <div class="schedule-next" aria-live="polite">
         {wrong !== null && <p class="field-wrong">{sentencesOf(wrong)}</p>}
-        {wrong === null && words !== null && <p><strong>{words[0]!.toUpperCase() + words.slice(1)}</strong></p>}
         {wrong === null && next !== null && <TimesList next={next as NextTimes} />}
       </div>
     </Form>
