@@ -1,5 +1,5 @@
 import { SkuaError } from '../errors.ts';
-import { guidIsEmpty, guidToText } from '../guid.ts';
+import { guidToText } from '../guid.ts';
 import { i32, i64, putI32, putI64, u32, wordsOf } from '../bytes.ts';
 import { decodeText, internText } from '../text.ts';
 
@@ -442,11 +442,6 @@ export function encodeEpoch(out: Uint8Array, at: number, position: number, ms: n
   putI32(out, at, length);
   putI32(out, start + length, length);
   return start + length + 4;
-}
-
-/** True when the GUID at `at` may stand in a record. */
-export function isUsableId(b: Uint8Array, at: number): boolean {
-  return !guidIsEmpty(b, at);
 }
 
 /** Text of the stream name of parsed fields. */

@@ -3,7 +3,7 @@ import { openPrefix } from '../../core/object-log/create-prefix.ts';
 import type { ObjectScavenge } from '../../core/object-log/manifest.ts';
 import { createManifest, newestManifest } from '../../core/object-log/manifest.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { Explanation } from '../../core/scavenge/api.ts';
 import { Deadline } from '../../infra/aws/functions/deadline.ts';

@@ -6,7 +6,7 @@ import { BACKUP_JOB } from '../../core/backup/jobs.ts';
 import type { BackupJobArgs, BackupJobResult } from '../../core/backup/jobs.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { JobProgress } from '../../core/ports/jobs.ts';
 import type { StoreHold } from '../../core/backup/node/hold.ts';

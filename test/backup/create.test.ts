@@ -4,7 +4,7 @@ import { BytePace } from '../../core/backup/create/store-part.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import type { Manifest } from '../../core/backup/repository/manifest.ts';
 import { StorageSource } from '../../core/backup/source/source.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { BLOB_FRAME_LOCAL_BYTES } from '../../core/backup/repository/blob-format.ts';
 import { EXISTENCE_DATA_PATH } from '../../core/index/existence-filter.ts';

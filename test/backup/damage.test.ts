@@ -7,7 +7,7 @@ import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
 import { RESTORE_MARKER } from '../../core/log/markers.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';

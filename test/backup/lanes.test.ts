@@ -14,7 +14,7 @@ import { snapshotOfDirectory } from '../../core/backup/source/snapshot.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import type { Storage } from '../../core/ports/storage.ts';

@@ -3,7 +3,7 @@ import { createBackup } from '../../core/backup/create/create.ts';
 import { pruneRepository } from '../../core/backup/prune/prune.ts';
 import { StorageSource } from '../../core/backup/source/source.ts';
 import type { Snapshot } from '../../core/backup/source/source.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { backUpSource, danglingIn } from '../support/backup/backup-kit.ts';

@@ -5,7 +5,7 @@ import type { PruneOptions } from '../../core/backup/prune/prune.ts';
 import { proveErasedInRepository } from '../../core/backup/verify/prove-erased.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { verifyRepository } from '../../core/backup/verify/verify.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import type { RepositoryErasureSummary } from '../../core/backup/verify/prove-erased.ts';

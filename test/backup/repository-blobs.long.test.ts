@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { measure, objectBytes, objectContent } from '../../core/backup/repository/blob-writer.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import { FakeLog } from '../support/backup/fake-log.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';

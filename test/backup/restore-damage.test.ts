@@ -4,7 +4,7 @@ import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { RESTORE_MARKER } from '../../core/log/markers.ts';
 import type { Manifest } from '../../core/backup/repository/manifest.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { CHUNK_BYTES, type History, playHistory } from '../support/backup/restore-history.ts';

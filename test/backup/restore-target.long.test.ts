@@ -5,7 +5,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { readNodeId } from '../../core/backup/source/node-id.ts';
 import { RESTORE_MARKER } from '../../core/log/markers.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import type { RepositoryFinding } from '../../core/backup/verify/verify.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { FakeLog, NODE_ID } from '../support/backup/fake-log.ts';
 import { copyOfObjects, expectShippedChunks, shipperOf } from '../support/backup/shipping-kit.ts';

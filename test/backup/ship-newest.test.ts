@@ -3,7 +3,7 @@ import type { Repository } from '../../core/backup/repository/api.ts';
 import type { Manifest } from '../../core/backup/repository/manifest.ts';
 import { manifestKey } from '../../core/backup/repository/manifests.ts';
 import { chooseRestore } from '../../core/backup/restore/choose.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { FakeLog, NODE_ID } from '../support/backup/fake-log.ts';
 import { copyOfObjects, expectShippedChunks, shipperOf } from '../support/backup/shipping-kit.ts';
 import type { TestShipper } from '../support/backup/shipping-kit.ts';

@@ -6,7 +6,7 @@ import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { ACCUMULATE_JOB } from '../../core/scavenge/accumulation.ts';
 import { CLEAN_JOB } from '../../core/scavenge/cleaning.ts';

@@ -5,7 +5,7 @@ import { PIECES_MAX, Shipper } from '../../core/backup/ship/shipper.ts';
 import type { BaseReason } from '../../core/backup/ship/shipper.ts';
 import { PIECE_BYTES } from '../../core/backup/ship/log.ts';
 import { RecordWalk } from '../../core/backup/repository/record-walk.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { FakeLog, NODE_ID } from '../support/backup/fake-log.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';

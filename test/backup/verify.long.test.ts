@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import type { RepositoryFinding, VerifyRepositoryOptions } from '../../core/backup/verify/verify.ts';
 import { noteProven, suspectBlobs } from '../../core/backup/repository/notes.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';

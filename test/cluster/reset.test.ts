@@ -5,7 +5,7 @@ import { INDEX_MAP_PATH } from '../../core/index/index-map.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { newestManifest } from '../../core/object-log/manifest.ts';
 import { verifyObjects } from '../../core/object-log/overlay/verify.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';

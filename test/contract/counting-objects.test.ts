@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { CountingObjects } from '../support/counting-objects.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { openObjects } from '../../infra/objects/open.ts';
 import { s3ForTests } from '../support/s3/s3-for-tests.ts';
 

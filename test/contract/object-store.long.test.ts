@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CountingObjects } from '../support/counting-objects.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { DirectoryObjects } from '../../infra/objects/directory-objects.ts';
 import { openObjects } from '../../infra/objects/open.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';

@@ -3,7 +3,7 @@ import type { Repository } from '../../core/backup/repository/api.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { TickBackups } from '../../core/object-log/overlay/backups.ts';
 import type { Scratch } from '../../core/object-log/overlay/overlay.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';

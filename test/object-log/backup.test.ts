@@ -3,7 +3,7 @@ import { createBackup } from '../../core/backup/create/create.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { objectSource } from '../../core/object-log/overlay/overlay.ts';
 import { startScavenge } from '../../core/object-log/tick/control.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import type { GetOptions, ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { startScavenge } from '../../core/object-log/tick/control.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { findingsOf } from '../support/damage.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { isSkuaError } from '../../core/errors.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { scavengeStatus } from '../../core/object-log/tick/control.ts';
-import type { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import type { MemoryObjects } from '../support/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import { bySize } from '../support/run-size.ts';

@@ -1,7 +1,7 @@
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import type { ObjectInstance } from '../../core/object-log/api.ts';
 import { startScavenge } from '../../core/object-log/tick/control.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { listAll, type ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY, type NewEvent } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/text.ts';

@@ -3,7 +3,7 @@ import { Foresight } from '../../core/object-log/overlay/foresight.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import type { Scratch } from '../../core/object-log/overlay/overlay.ts';
 import { scavengeStatus, startScavenge } from '../../core/object-log/tick/control.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';

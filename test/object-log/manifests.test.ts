@@ -4,7 +4,7 @@ import { manifestKey } from '../../core/object-log/keys.ts';
 import { createManifest, decodeManifest, encodeManifest, newestManifest, newestManifestNumber, readManifest } from '../../core/object-log/manifest.ts';
 import type { ObjectManifest } from '../../core/object-log/manifest.ts';
 import { CountingObjects } from '../support/counting-objects.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ObjectInstance } from '../../core/object-log/api.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { commands } from '../support/commands.ts';
 import type { Command } from '../support/commands.ts';

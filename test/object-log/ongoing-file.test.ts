@@ -3,7 +3,7 @@ import { BLOCK_BYTES, BlockCache } from '../../core/cache/block-cache.ts';
 import { HEADER_BYTES } from '../../core/log/chunk-format.ts';
 import { OngoingFile } from '../../core/object-log/instance/files.ts';
 import { CountingObjects } from '../support/counting-objects.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { Random } from '../support/random.ts';
 
 const ORIGIN = 10 * 1_048_576;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { proveErasedInObjects, type ObjectErasureFinding } from '../../core/object-log/overlay/prove-erased.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { AutoClock } from './auto-clock.ts';

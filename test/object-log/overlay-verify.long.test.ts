@@ -3,7 +3,7 @@ import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { verifyObjects, type VerifyObjectsNote } from '../../core/object-log/overlay/verify.ts';
 import { commitKey } from '../../core/object-log/keys.ts';
 import { encodeManifest } from '../../core/object-log/manifest.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';

@@ -3,7 +3,7 @@ import { streamHasher } from '../../core/stream-hash.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { keysOf } from '../../core/object-log/manifest.ts';
 import { startScavenge } from '../../core/object-log/tick/control.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { latestPoint } from '../scavenge/model.ts';
 import { checkClosed, judge } from '../scavenge/random-check.ts';

@@ -1,6 +1,6 @@
 import { CountingObjects } from '../support/counting-objects.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../core/ports/object-store.ts';

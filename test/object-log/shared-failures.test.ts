@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { FAILURE_REQUESTS_A_MINUTE, ObjectFailures } from '../../core/object-log/shared-failures.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { FAILURES_MAX } from '../../core/security/failures.ts';
 import { createSecurity } from '../../core/security/security.ts';

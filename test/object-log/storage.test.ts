@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { BaseFile, READ_AHEAD_BYTES_MAX } from '../../core/object-log/tick/storage-base.ts';
 import { ObjectStorage } from '../../core/object-log/tick/storage.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { GetOptions } from '../../core/ports/object-store.ts';
 import { Random } from '../support/random.ts';

@@ -6,7 +6,7 @@ import type { ObjectChunk, ObjectFile, ObjectManifest, ObjectOngoing } from '../
 import { createManifest } from '../../core/object-log/manifest.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { startScavenge } from '../../core/object-log/tick/control.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { decodeText } from '../../core/text.ts';

@@ -4,7 +4,7 @@ import type { Commit } from '../../core/object-log/commit-object.ts';
 import { commitKey } from '../../core/object-log/keys.ts';
 import { listTail, readTail } from '../../core/object-log/instance/refresh.ts';
 import { CountingObjects } from '../support/counting-objects.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { worldOf } from './setup.ts';
 

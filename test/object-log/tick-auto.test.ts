@@ -3,7 +3,7 @@ import { createAutoScavenge } from '../../core/auto-scavenge/auto-scavenge.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { createObjectNodes, scavengeStatus } from '../../core/object-log/tick/control.ts';
 import { createDrive } from '../../core/object-log/tick/drive.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { createSchedule } from '../../infra/schedule.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

@@ -3,7 +3,7 @@ import { openPrefix } from '../../core/object-log/create-prefix.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { createManifest } from '../../core/object-log/manifest.ts';
 import { scavengeStatus, startScavenge } from '../../core/object-log/tick/control.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/text.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { streamHasher } from '../../core/stream-hash.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { checkClosed } from '../scavenge/random-check.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';

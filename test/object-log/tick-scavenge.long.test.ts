@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { streamHasher } from '../../core/stream-hash.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { scavengeStatus, startScavenge, stopScavenge } from '../../core/object-log/tick/control.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { latestPoint } from '../scavenge/model.ts';
 import { checkClosed, judge } from '../scavenge/random-check.ts';

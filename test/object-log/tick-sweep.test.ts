@@ -4,7 +4,7 @@ import { commitKey, manifestNumberOf } from '../../core/object-log/keys.ts';
 import { keysOf, readManifest } from '../../core/object-log/manifest.ts';
 import { LEFTOVERS_EVERY, listManifests } from '../../core/object-log/tick/sweep.ts';
 import { askToStop } from '../../core/object-log/tick/control.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';

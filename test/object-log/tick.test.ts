@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { decodeFooter, decodeHeader, FOOTER_BYTES } from '../../core/log/chunk-format.ts';
 import { streamHasher } from '../../core/stream-hash.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { checkClosed, readEverything } from '../scavenge/random-check.ts';

@@ -3,7 +3,7 @@ import { Gathering } from '../../core/streams/gathering.ts';
 import type { EventStoreOptions } from '../../core/streams/store-context.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { event, HookedObjects, SMALL, worldOf } from '../object-log/setup.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ObjectInstance } from '../../core/object-log/api.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { type Log, silentLog } from '../../core/ports/log.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { type Meter, silentMeter } from '../../core/ports/meter.ts';
 import { createEventStore, type EventStoreInternals } from '../../core/streams/event-store.ts';
 import { SMALL, worldOf } from '../object-log/setup.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from './memory-objects.ts';
 import { codeOf as codeOfError } from './crash.ts';
 import { FaultyObjects } from './faulty-objects.ts';
 import type { FaultyObjectsOptions } from './faulty-objects.ts';

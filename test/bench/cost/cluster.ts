@@ -5,7 +5,7 @@ import { createMembership } from '../../../core/cluster/membership/membership.ts
 import { SkuaError } from '../../../core/errors.ts';
 import { InlineJobs } from '../../../core/ports/inline-jobs.ts';
 import { silentLog } from '../../../core/ports/log.ts';
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../../support/memory-objects.ts';
 import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';

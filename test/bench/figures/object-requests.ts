@@ -1,4 +1,4 @@
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../../support/memory-objects.ts';
 import type { ObjectCounts } from '../../support/counting-objects.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { row } from '../figure.ts';

@@ -8,7 +8,7 @@ import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
 import { manifestKey } from '../../../core/object-log/keys.ts';
 import { encodeManifest } from '../../../core/object-log/manifest.ts';
 import { startScavenge } from '../../../core/object-log/tick/control.ts';
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../../support/memory-objects.ts';
 import { InlineJobs } from '../../../core/ports/inline-jobs.ts';
 import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';

@@ -3,7 +3,7 @@ import type { SkuaError } from '../../../core/errors.ts';
 import type { ObjectLogOptions } from '../../../core/object-log/api.ts';
 import { InlineJobs } from '../../../core/ports/inline-jobs.ts';
 import { type Log, silentLog } from '../../../core/ports/log.ts';
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../../support/memory-objects.ts';
 import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { type Meter, silentMeter } from '../../../core/ports/meter.ts';

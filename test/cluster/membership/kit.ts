@@ -4,7 +4,7 @@ import { createMembership } from '../../../core/cluster/membership/membership.ts
 import { isSkuaError, SkuaError } from '../../../core/errors.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import { type Log, silentLog } from '../../../core/ports/log.ts';
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../../support/memory-objects.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { type NodeAddress, nodeKey } from '../../../core/ports/nodes.ts';
 import type { Peers } from '../../../core/ports/peers.ts';

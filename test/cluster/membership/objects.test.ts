@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { FORMATS_PREFIX, Formats } from '../../../core/cluster/membership/formats.ts';
 import { nodeObjectKey, type NodeNote, NODES_PREFIX, Registry } from '../../../core/cluster/membership/registry.ts';
 import { type Log, silentLog } from '../../../core/ports/log.ts';
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../../support/memory-objects.ts';
 import { isKey } from '../../../core/ports/object-store.ts';
 import { encodeText } from '../../../core/text.ts';
 import { CountingObjects } from '../../support/counting-objects.ts';

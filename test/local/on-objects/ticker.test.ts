@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
 import { createDrive } from '../../../core/object-log/tick/drive.ts';
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../../support/memory-objects.ts';
 import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { createSchedule } from '../../../infra/schedule.ts';

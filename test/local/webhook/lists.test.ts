@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../../support/memory-objects.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { encodeText } from '../../../core/text.ts';
 import { Deadline } from '../../../infra/aws/functions/deadline.ts';

@@ -1,4 +1,4 @@
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../../support/memory-objects.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import { openObjects } from '../../../infra/objects/open.ts';
 import { type S3ForTests, s3ForTests } from '../../support/s3/s3-for-tests.ts';

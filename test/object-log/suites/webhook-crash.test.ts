@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../../support/memory-objects.ts';
 import { FaultyObjects } from '../../support/faulty-objects.ts';
 import { type Crashing, crashWhileDelivering } from '../../webhook/ingest/deduplication-crash-kit.ts';
 import { openStoreOf } from './open-on-objects.ts';

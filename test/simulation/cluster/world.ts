@@ -1,6 +1,6 @@
 import type { ObjectWorld } from '../../../core/object-log/api.ts';
 import { silentLog } from '../../../core/ports/log.ts';
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../../support/memory-objects.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../../core/ports/object-store.ts';
 import { nodeDigests } from '../../../infra/digests.ts';

@@ -2,7 +2,7 @@ import { guidToText } from '../../../core/guid.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../../../core/log/records.ts';
 import { decodeCommitObject } from '../../../core/object-log/commit-object.ts';
 import { commitNumberOf } from '../../../core/object-log/keys.ts';
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../../support/memory-objects.ts';
 import { eachRecord } from '../../../core/streams/apply-committed.ts';
 import type { StoredEvent } from '../../../core/streams/api.ts';
 import { nodeDigests } from '../../../infra/digests.ts';

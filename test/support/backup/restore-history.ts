@@ -1,7 +1,7 @@
 import type { Manifest } from '../../../core/backup/repository/manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
 import { isSkuaError } from '../../../core/errors.ts';
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../memory-objects.ts';
 import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import type { Storage } from '../../../core/ports/storage.ts';

@@ -5,7 +5,7 @@ import { Shipper } from '../../../core/backup/ship/shipper.ts';
 import type { BaseReason, ShipperParts } from '../../../core/backup/ship/shipper.ts';
 import { listAll } from '../../../core/ports/object-store.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../memory-objects.ts';
 import type { ShippableLog } from '../../../core/backup/ship/log.ts';
 import { ManualClock } from '../manual-clock.ts';
 

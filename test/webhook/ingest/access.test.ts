@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/errors.ts';
 import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
 import { silentLog } from '../../../core/ports/log.ts';
-import { MemoryObjects } from '../../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../../support/memory-objects.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { AccessLists } from '../../../core/security/stream-access.ts';
 import type { OpenStore } from '../../../core/store/open-store.ts';

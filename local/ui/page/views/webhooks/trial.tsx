@@ -3,7 +3,6 @@ import { get, post } from '../../api/client.ts';
 import { errorOf } from '../../api/problem.ts';
 import type { ApiError } from '../../api/problem.ts';
 import { durationText, numberText } from '../../lib/format.ts';
-import { hrefOf, pathTo } from '../../lib/router.ts';
 import { Badge } from '../../parts/badge.tsx';
 import type { Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
@@ -126,11 +125,6 @@ function RecentPayload({ stream, onChosen }: { readonly stream: string; readonly
       {error !== null && <p class="field-wrong" role="alert">{error}</p>}
     </div>
   );
-}
-
-/** Where a script was written to, for people. */
-export function StreamsLink({ stream }: { readonly stream: string }) {
-  return <a class="break" href={hrefOf(pathTo('streams', stream))}>{stream}</a>;
 }
 
 function textOf(error: ApiError): string {

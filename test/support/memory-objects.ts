@@ -1,5 +1,5 @@
-import { checkKey, checkPrefix, checkSmall, OBJECT_LIST_MAX, throwIfAborted, wrongSize } from './object-store.ts';
-import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from './object-store.ts';
+import { checkKey, checkPrefix, checkSmall, OBJECT_LIST_MAX, throwIfAborted, wrongSize } from '../../core/ports/object-store.ts';
+import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../core/ports/object-store.ts';
 
 export interface MemoryObjectsOptions {
   /** Times of changes are from here, in milliseconds since 1970; without it every change is one millisecond after the last. */
