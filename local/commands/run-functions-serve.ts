@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import * as path from 'node:path';
-import { isSea } from 'node:sea';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../infra/clock.ts';
 import type { Input } from '../cli/command.ts';
@@ -73,7 +72,6 @@ export function missingBundles(folder: string): readonly string[] {
 export async function ensureBundles(folder: string, always: boolean, output: Output): Promise<void> {
   const missing = missingBundles(folder);
   if (missing.length === 0 && !always) return;
-  if (isSea()) throw new CommandError('bundles_missing', 'This one file has no functions in it. Run the command with the package, or in a checkout.', EXIT.failed);
   const script = fileURLToPath(new URL('esbuild.config.mjs', ROOT));
   if (!existsSync(script) || bundled('.') !== null) {
     throw new CommandError('bundles_missing', `${missing[0] ?? folder} can't be built here: that takes the project's sources. Run the command in a checkout, or install the package again.`, EXIT.failed);
