@@ -3,7 +3,6 @@ import type { ChildProcess } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { createServer } from 'node:net';
 import * as path from 'node:path';
-import { isSea } from 'node:sea';
 import { fileURLToPath } from 'node:url';
 import { makeFolder, PRIVATE_FOLDER_MODE } from '../../infra/fs/make-folder.ts';
 import { bundled } from '../cli/version.ts';
@@ -65,8 +64,8 @@ export interface MemberOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What makes this program of Node.js: the sources in a checkout, the bundle in a package; a single executable is it already. */
-const PROGRAM = isSea() ? [] : ['--max-semi-space-size=16', fileURLToPath(bundled('./main.js') ?? new URL('../main.ts', import.meta.url))];
+/** What makes this program of Node.js: the sources in a checkout, the bundle in a package. */
+const PROGRAM = ['--max-semi-space-size=16', fileURLToPath(bundled('./main.js') ?? new URL('../main.ts', import.meta.url))];
 
 /** A member in a process of its own. */
 export class TryOutMember {
