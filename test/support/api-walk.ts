@@ -36,7 +36,7 @@ export function requestOf({ method, template, path, query = {}, headers = {}, bo
 }
 
 /** Fails the test unless the response is one that the operation is documented to give. */
-export async function expectDocumented(response: Response, operation: OperationObject, document: unknown, what: string): Promise<void> {
+export async function expectDocumented(response: Response, operation: OperationObject, document: object, what: string): Promise<void> {
   const documented = operation.responses[String(response.status)];
   if (documented === undefined) expect.fail(`${what}: ${response.status} is not documented. ${await response.text()}`);
   const { headers = {}, content } = resolved(documented, document);

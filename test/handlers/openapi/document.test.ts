@@ -39,8 +39,54 @@ const document = openApiDocument(ROUTES, { version: '9.9.9', isSecured: true });
 const paths = document.paths as Record<string, Record<string, OperationObject>>;
 
 if (RUNS_FIXED) describe('the document', () => {
-  test('follows the rules of OpenAPI 3.1', () => {
-    expect(openApiErrors(JSON.parse(JSON.stringify(document)))).toEqual([]);
+  test('follows the rules of OpenAPI 3.1', async () => {
+    expect(await openApiErrors(document)).toEqual([]);
+  });
+
+  /** A copy of the document with something wrong in it. */
+  type Wrong = (copy: Copy) => void;
+  interface Copy { openapi: string; info: Record<string, unknown>; paths: Record<string, Record<string, Record<string, any>>>; components: Record<string, Record<string, any>>; tags: { name: string }[] }
+  const inGet = (change: (operation: Record<string, any>) => void): Wrong => ({ paths }) => change(paths['/streams/{stream}']!['get']!);
+
+  test.each<[string, Wrong, RegExp]>([
+    ['a version that is none', (copy) => { copy.openapi = '4.0.0'; }, /version/],
+    ['no title', ({ info }) => { delete info['title']; }, /title/],
+    ['a member that means nothing', inGet((operation) => { operation['returns'] = 'much'; }), /returns/],
+    ['a status that is none', inGet((operation) => { operation['responses']['99'] = { description: 'x' }; }), /99/],
+    ['a response without a description', inGet((operation) => { operation['responses']['200'] = {}; }), /description/],
+    ['a parameter in no place', inGet((operation) => { operation['parameters'] = [{ name: 'x', in: 'body', schema: {} }]; }), /must be equal to one of the allowed values/],
+    ['a path parameter that is not required', inGet((operation) => { operation['parameters'] = [{ name: 'stream', in: 'path', schema: {} }]; }), /required/],
+    ['a component whose name is none', ({ components }) => { components['schemas']!['a b'] = {}; }, /a b/],
+    ['a reference that leads nowhere', inGet((operation) => { operation['responses']['200'] = { $ref: '#/components/responses/Unheard' }; }), /Can't resolve #\/components\/responses\/Unheard/],
+    ['a path variable that nobody describes', inGet((operation) => { operation['parameters'] = []; }), /has the path parameters/],
+    ['a parameter twice', inGet((operation) => { operation['parameters'].push(...operation['parameters']); }), /has a parameter twice/],
+    ['a header parameter that is ignored', inGet((operation) => { operation['parameters'].push({ name: 'Accept', in: 'header', schema: {} }); }), /is ignored/],
+    ['an operationId twice', ({ paths }) => { paths['/ping']!['get']!['operationId'] = paths['/info']!['get']!['operationId']; }, /of another/],
+    ['a tag that is not declared', inGet((operation) => { operation['tags'] = ['Unheard']; }), /tag that is not declared/],
+    ['a security scheme that is not declared', inGet((operation) => { operation['security'] = [{ key: [] }]; }), /security scheme/],
+    ['a body of GET', inGet((operation) => { operation['requestBody'] = { content: { 'text/plain': {} } }; }), /has a body/],
+    ['an operation that never succeeds', inGet((operation) => { operation['responses'] = { 404: { description: 'x' } }; }), /never succeeds/],
+    ['two paths that are one', ({ paths }) => { paths['/streams/{other}'] = {}; }, /differ in the names/],
+    ['a tag without operations', ({ tags }) => { tags.push({ name: 'Nothing' }); }, /Nothing is used by nobody/],
+    ['a component that nobody uses', ({ components }) => { components['schemas']!['Unheard'] = {}; }, /Unheard is used by nobody/],
+  ])('would be refused with %s', async (_, wrong, message) => {
+    const copy = JSON.parse(JSON.stringify(document)) as Copy;
+    wrong(copy);
+    expect((await openApiErrors(copy)).join('\n')).toMatch(message);
+  });
+
+  test.each<[string, unknown, object, RegExp]>([
+    ['another type', 1, { type: 'string' }, /must be string/], ['no whole number', 1.5, { type: 'integer' }, /must be integer/], ['none of a list', 'c', { enum: ['a', 'b'] }, /allowed values/],
+    ['no UUID', 'x', { type: 'string', format: 'uuid' }, /format "uuid"/], ['no time', '2031-04-02', { type: 'string', format: 'date-time' }, /format "date-time"/], ['another pattern', 'B', { type: 'string', pattern: '^[a-z]$' }, /pattern/],
+    ['too little', 0, { type: 'integer', minimum: 1 }, />= 1/], ['a member that lacks', {}, { type: 'object', properties: { a: {} }, required: ['a'] }, /required property 'a'/],
+    ['a member too much', { b: 1 }, { type: 'object', properties: { a: {} }, additionalProperties: false }, /additional properties/], ['a wrong item', ['a'], { type: 'array', items: { type: 'number' } }, /\$\/0: must be number/],
+    ['what is wrong by reference', { detail: 1 }, { $ref: '#/components/schemas/Problem' }, /must be string/],
+  ])('a value that is %s does not fit', (_, value, schema, message) => {
+    expect(schemaErrors(value, schema, document).join('\n')).toMatch(message);
+  });
+
+  test.each<[string, object]>([['keyword', { types: 'string' }], ['format', { type: 'string', format: 'colour' }], ['reference', { $ref: '#/components/schemas/Unheard' }], ['required member', { type: 'object', required: ['a'] }]])('a schema with a %s that means nothing is a defect', (_, schema) => {
+    expect(() => schemaErrors('x', schema, document)).toThrow();
   });
 
   test('has every route and method of the table, and nothing else', () => {
@@ -73,9 +119,9 @@ if (RUNS_FIXED) describe('the document', () => {
     expect([statuses('/', 'get'), statuses('/admin/scavenge', 'post'), statuses('/admin/login', 'get')]).toEqual([['401'], ['401', '403'], ['401']]);
   });
 
-  test('speaks of no credentials where the node asks for none, and has no users then', () => {
+  test('speaks of no credentials where the node asks for none, and has no users then', async () => {
     const open = openApiDocument(ROUTES, { version: '1', isSecured: false });
-    expect(openApiErrors(JSON.parse(JSON.stringify(open))).filter((error) => !error.endsWith('is used by nobody'))).toEqual([]);
+    expect((await openApiErrors(open)).filter((error) => !error.endsWith('is used by nobody'))).toEqual([]);
     const { '/webhook/{connector}': webhook, ...others } = open.paths as Record<string, unknown>;
     // Senders are asked for a signature all the same.
     expect(JSON.stringify(webhook)).toContain('"401"');
