@@ -7,7 +7,7 @@ import type { Manifest, ManifestFile } from '../../core/backup/repository/manife
 import { manifestKey } from '../../core/backup/repository/manifests.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { verifyRepository } from '../../core/backup/verify/verify.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import { DirectoryObjects } from '../../infra/objects/directory-objects.ts';

@@ -8,7 +8,7 @@ import { proveErasedInRepository } from '../../core/backup/verify/prove-erased.t
 import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import type { RepositoryFinding } from '../../core/backup/verify/verify.ts';
 import { tellStrangersOnce } from '../../core/ports/object-kinds.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';

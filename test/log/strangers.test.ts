@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { isOwnName, OWN_FOLDERS } from '../../core/ports/own-names.ts';
 import type { Storage } from '../../core/ports/storage.ts';

@@ -9,7 +9,7 @@ import { verifyObjects } from '../../core/object-log/overlay/verify.ts';
 import { ObjectFailures } from '../../core/object-log/shared-failures.ts';
 import { LEFTOVERS_EVERY } from '../../core/object-log/tick/sweep.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { MemoryObjects } from '../../core/ports/memory-objects.ts';
+import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { tellStrangersOnce } from '../../core/ports/object-kinds.ts';
 import { ANY } from '../../core/streams/api.ts';

@@ -223,3 +223,23 @@ async function checkLeft(prepared: Prepared, storage: FaultyStorage): Promise<st
   }
   return wrong;
 }
+
+/** Every storage operation and every commit, in every mode, with every number of lost commits: what is wrong after the first that goes wrong. */
+export async function allCrashes(seed: number): Promise<{ readonly problems: readonly string[]; readonly counts: { readonly powerLosses: number } }> {
+  // Neighbours are merged while they are executed, or after that.
+  const prepared = await prepare(seed, { mergesWhileExecuting: seed % 3 !== 0 });
+  let powerLosses = 0;
+  for (const crash of crashesOf(prepared)) {
+    powerLosses++;
+    const wrong = await crashAndGoOn(prepared, crash);
+    if (wrong.length > 0) return { problems: wrong.map((problem) => `seed ${seed}: ${problem}`), counts: { powerLosses } };
+  }
+  return { problems: [], counts: { powerLosses } };
+}
+
+function* crashesOf({ operations, commits }: Prepared): Generator<Crash> {
+  for (const mode of ['drop', 'keep', 'partial', 'clean'] as const) {
+    for (let operation = 1; operation <= operations; operation++) for (const commitsLost of [0, 1, 2, 4, 8, 16]) yield { operation, mode, commitsLost, seed: operation };
+    for (let commit = 1; commit <= commits; commit++) for (let commitsLost = 0; commitsLost <= commit; commitsLost++) yield { commit, mode, commitsLost, seed: commit };
+  }
+}

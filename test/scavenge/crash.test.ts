@@ -11,7 +11,7 @@ const COMMITS_LOST = [0, 1, 3];
 /** As the reference does it, all phases one after the other: it executes chunk by chunk, and merges behind that or not at all. */
 const ONE_BY_ONE = [{ mergesWhileExecuting: false }, { disableMerging: true }];
 
-/** The power fails in a scavenge; afterwards the store is opened and scavenged again. `crash-long.ts` tries everything with everything. */
+/** The power fails in a scavenge; afterwards the store is opened and scavenged again. `node test/simulation/long.ts scavenge-crash` tries everything with everything. */
 describe.each([true, false])('a scavenge that a power loss cuts off (neighbours are merged while they are executed: %s)', (mergesWhileExecuting) => {
   it('ends like an uninterrupted one after a crash at any storage operation, and leaves no file behind', async () => {
     const prepared = await prepare(SEED, { mergesWhileExecuting });

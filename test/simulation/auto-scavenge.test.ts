@@ -3,7 +3,7 @@ import { simulate } from './auto-scavenge/simulate.ts';
 import type { SimOptions, SimResult } from './auto-scavenge/simulate.ts';
 import { IS_LONG_RUN, bySize, seedsFrom } from '../support/run-size.ts';
 
-/** A short run of the simulation; `node test/simulation/auto-scavenge-long.ts` is the long one. */
+/** A short run of the simulation; `node test/simulation/long.ts auto-scavenge` is the long one. */
 
 const SEEDS = bySize(15, 80, 1_000);
 /** What goes wrong is found within these. */

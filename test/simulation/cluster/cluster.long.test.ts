@@ -5,14 +5,14 @@ import { bySize, seedsFrom } from '../../support/run-size.ts';
 import { FAULTS } from './faults.ts';
 import { simulate, type SimResult } from './simulate.ts';
 
-/** A short run of the simulation of members; `node test/simulation/cluster-long.ts` is the long one. */
+/** A short run of the simulation of members; `node test/simulation/long.ts cluster` is the long one. */
 
 const SEEDS = bySize(1, 12, 300);
 /** What goes wrong is found within these. */
 const SEEDS_WRONG = 300;
 /** Where to look for it: shortly before a seed that finds it, where the first ones don't. */
 const FROM: Readonly<Record<string, number>> = { 'no-comparison-at-opening': 82, 'no-patience': 184, 'no-age-at-leader': 143, 'patience-by-monotonic-clock': 58 };
-const LONG = fileURLToPath(new URL('../cluster-long.ts', import.meta.url));
+const LONG = fileURLToPath(new URL('../long.ts', import.meta.url));
 
 const done = new Map<number, Promise<SimResult>>();
 
@@ -46,7 +46,7 @@ describe('members of a cluster over one bucket', () => {
 describe('the judge sees what goes wrong', () => {
   // Each in a process of its own, which reads the sources without the rule.
   test.each(Object.keys(FAULTS))('without the rule: %s', async (rule) => {
-    const args = [LONG, '--seeds', String(SEEDS_WRONG), '--from', String(FROM[rule] ?? 1), '--without', rule];
+    const args = [LONG, 'cluster', '--seeds', String(SEEDS_WRONG), '--from', String(FROM[rule] ?? 1), '--without', rule];
     const ended = await new Promise<{ readonly code: number; readonly said: string }>((resolve) => {
       execFile(process.execPath, args, (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), said: stderr + stdout }));
     });

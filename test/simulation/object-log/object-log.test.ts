@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { simulate, type SimOptions, type SimResult } from './simulate.ts';
 import { bySize, IS_LONG_RUN, seedsFrom } from '../../support/run-size.ts';
 
-/** A short run of the simulation; `node test/simulation/object-log-long.ts` is the long one. */
+/** A short run of the simulation; `node test/simulation/long.ts object-log` is the long one. */
 
 const SEEDS = bySize(8, 40, 1_000);
 /** What goes wrong is found within these. */
