@@ -46,7 +46,7 @@ export class Player {
 
   async play(command: Command): Promise<string> {
     try {
-      return JSON.stringify(await this.#perform(command), sorted);
+      return JSON.stringify(await this.#perform(command) ?? null, sorted);
     } catch (error) {
       if (!isSkuaError(error)) throw error;
       if (error.code === 'consistency_violation') return `${error.code} ${JSON.stringify(error.data['violations'])}`;
