@@ -7,7 +7,7 @@ import { ROOT } from '../local/spawn.ts';
 /** A folder as that of a user: `skua` is installed in it, and what the projects need beside it. */
 export interface Workplace {
   readonly folder: string;
-  /** Puts a project into it, with the suite in the form that its runner takes. */
+  /** Puts a project into it, with the suite in both forms of modules. */
   project(name: string): Promise<string>;
   remove(): Promise<void>;
 }
@@ -24,11 +24,8 @@ export async function workplace(): Promise<Workplace> {
     folder,
     async project(name) {
       const at = path.join(folder, name);
-      await cp(path.join(PROJECTS, name), at, { recursive: true, filter: (from) => path.basename(from) !== 'node_modules' });
-      // Brings its own runner.
-      if (name === 'jest') await link(path.join(PROJECTS, name, 'node_modules'), path.join(at, 'node_modules'));
-      // Older than what it runs on: Jest's parser need not know the newest syntax.
-      await build({ absWorkingDir: ROOT, entryPoints: ['test/testing/suite.ts'], outfile: path.join(at, name === 'jest' ? 'suite.cjs' : 'suite.mjs'), format: name === 'jest' ? 'cjs' : 'esm', target: 'es2022', platform: 'node' });
+      await cp(path.join(PROJECTS, name), at, { recursive: true });
+      for (const [format, end] of [['esm', 'mjs'], ['cjs', 'cjs']] as const) await build({ absWorkingDir: ROOT, entryPoints: ['test/testing/suite.ts'], outfile: path.join(at, `suite.${end}`), format, target: 'es2022', platform: 'node' });
       return at;
     },
     remove,
