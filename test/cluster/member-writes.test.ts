@@ -133,6 +133,22 @@ describe('where a write goes', () => {
   });
 });
 
+describe('a member that stood still', () => {
+  test('does not write anew what may be forgotten where it was written first', async () => {
+    const { clock, state, trace, write } = world();
+    state.answers = ['member_silent'];
+    const written = write();
+    await clock.settle();
+    // Its machine was suspended.
+    clock.setNow(clock.nowMs() + 30_001);
+    state.epoch++;
+    const refused = expect(written).rejects.toMatchObject({ code: 'commit_outcome_unknown' });
+    await clock.advance(200);
+    await refused;
+    expect(trace.filter((what) => what.startsWith('at') || what === 'local')).toEqual(['at A']);
+  });
+});
+
 describe('what is sent', () => {
   test('texts arrive byte for byte', () => {
     const events = [{ ...event('$scavengeStarted', '{\n  "a": 1,  "b": "\u{1f600}\\u0000"}'), metadata: encodeText('\ufeffx') }, { ...event('$>', '3@$scavenges-x'), isJson: false }];
