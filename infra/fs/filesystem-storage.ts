@@ -7,9 +7,9 @@ import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage
 import { LOCK_FILE, lockDirectory } from './directory-lock.ts';
 import { storageError, systemCode } from './errors.ts';
 import { Discards, DISCARD_STEP_BYTES, GONE } from './discard.ts';
-import { FilesystemFile, isInPlace, type FileCalls } from './filesystem-file.ts';
-import { makeFolder, makeFolderBelow, PRIVATE_FOLDER_MODE, syncFolder } from './make-folder.ts';
 import { identityOf, rootMissing, rootReplaced } from './root.ts';
+import { FilesystemFile, isInPlace, type FileCalls } from './filesystem-file.ts';
+import { makeFolder, makeFolderIn, PRIVATE_FOLDER_MODE, syncFolder } from './make-folder.ts';
 import { refuseStrangers } from './strangers.ts';
 
 /** How often a file is opened that gets another file in its place meanwhile. */
@@ -33,7 +33,10 @@ interface FilesystemStorageOptions {
   isOffline?: boolean;
 }
 
-/** Files in a directory of the local machine. Works on one thread or many: workers build one each over the same folders. */
+/**
+ * Files in a directory of the local machine. Works on one thread or many: workers build one each over the same folders. The directory is known by device and inode
+ * from the lock, or the first call that finds it. Names are looked up and changed only while its path leads there, else `storage_unreachable`; files that are open stay what they are.
+ */
 export class FilesystemStorage implements Storage {
   readonly root: string;
   readonly indexRoot: string;
@@ -61,6 +64,7 @@ export class FilesystemStorage implements Storage {
         if (entry.isDirectory() || (folder === '' && entry.name.startsWith(LOCK_FILE))) continue;
         names.push(entry.name);
       }
+      this.#checkRoot();
       return names.sort();
     } catch (error) {
       const code = systemCode(error);
@@ -81,6 +85,7 @@ export class FilesystemStorage implements Storage {
   async #stat(name: string): Promise<fs.Stats | null> {
     try {
       const found = await stat(this.#file(name));
+      this.#checkRoot();
       return found.isFile() ? found : null;
     } catch (error) {
       const code = systemCode(error);
@@ -92,6 +97,7 @@ export class FilesystemStorage implements Storage {
 
   async open(name: string, access: 'read' | 'write'): Promise<StorageFile> {
     const file = this.#file(name);
+    this.#checkRoot();
     try {
       if (access === 'write') await liftSeal(file);
       return openFile(this.#calls, name, file, access === 'write' ? fs.constants.O_RDWR : fs.constants.O_RDONLY);
@@ -105,7 +111,7 @@ export class FilesystemStorage implements Storage {
     const folder = path.dirname(file);
     this.#checkRoot();
     try {
-      await makeFolderBelow(folder, name.startsWith('index/') && !this.#hasIndexInside ? this.indexRoot : this.root);
+      await makeFolderIn(folder, name.startsWith('index/') && !this.#hasIndexInside ? this.indexRoot : this.root);
       const created = openFile(this.#calls, name, file, fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL);
       try {
         await syncFolder(folder);
@@ -171,6 +177,7 @@ export class FilesystemStorage implements Storage {
     this.#checkRoot();
     await refuseStrangers({ root: this.root, indexRoot: this.indexRoot, beside: this.#beside });
     try {
+      // For their owner only: that protects what lies in them.
       if (this.#identity === null) await makeFolder(this.root, PRIVATE_FOLDER_MODE);
       if (!this.#hasIndexInside) await makeFolder(this.indexRoot, PRIVATE_FOLDER_MODE);
     } catch (error) {
@@ -191,10 +198,18 @@ export class FilesystemStorage implements Storage {
 
   /** Throws `storage_unreachable` where the path of the data directory leads elsewhere than it did. */
   #checkRoot(): void {
-    const found = identityOf(this.root);
+    const found = this.#identityNow();
     this.#identity ??= found;
     if (found === this.#identity) return;
     throw found === null ? rootMissing(this.root) : rootReplaced(this.root, 'its device or inode is another');
+  }
+
+  #identityNow(): string | null {
+    try {
+      return identityOf(this.root);
+    } catch (error) {
+      throw storageError(error, this.root);
+    }
   }
 
   #folder(folder: string): string {

@@ -15,18 +15,16 @@ export const PRIVATE_FOLDER_MODE = 0o700;
 export async function makeFolder(folder: string, mode?: number): Promise<void> {
   if (await isMade(folder, mode)) return;
   const parent = path.dirname(folder);
-  if ((await stat(parent).catch(() => null))?.isDirectory() !== true && parent !== folder) {
-    await makeFolder(parent);
-    if (await isMade(folder, mode)) return;
-  }
-  throw notMade(folder);
+  if (parent !== folder && (await stat(parent).catch(() => null))?.isDirectory() !== true) await makeFolder(parent);
+  // The folder above is there by now, made here or by another call.
+  if (!await isMade(folder, mode)) throw notMade(folder);
 }
 
-/** Creates a folder and those above it, durably, up to `root`: `storage_unreachable` where that is not there. */
-export async function makeFolderBelow(folder: string, root: string): Promise<void> {
+/** As `makeFolder`, for a folder below a root that has to be there: `storage_unreachable` where it is not. */
+export async function makeFolderIn(folder: string, root: string): Promise<void> {
   if (existsSync(folder)) return;
   if (folder === root) throw rootMissing(root);
-  await makeFolderBelow(path.dirname(folder), root);
+  await makeFolderIn(path.dirname(folder), root);
   if (!await isMade(folder, undefined)) throw rootMissing(root);
 }
 

@@ -18,6 +18,15 @@ const BUSY_MS_MAX = 10_000;
 /** Findings of a check of the database. */
 const CHECK_FINDINGS_MAX = 5;
 
+/** Several threads may open the database at the same time. */
+function makeOne(folder: string): void {
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
 const isOwnFile = (name: string): boolean => isOwnName(`index/scavenging/${name}`);
 
 interface SqliteScavengeStatesOptions {
@@ -48,7 +57,7 @@ export class SqliteScavengeStates implements ScavengeStates {
     const file = join(this.#folder, 'scavenging.db');
     return guarded(() => {
       // Not those above: a data directory that is gone must not become an empty one.
-      for (const folder of [dirname(this.#folder), this.#folder]) if (!existsSync(folder)) mkdirSync(folder);
+      for (const folder of [dirname(this.#folder), this.#folder]) makeOne(folder);
       const state = this.#open(ofThisProcess(file), options);
       // One that a killed process of the reference has left, which nobody reads now that the database is ours.
       removeFileNow(`${file}-shm`, isOwnFile);
