@@ -185,7 +185,7 @@ describe('the package', () => {
 
   test('has all that its README links to', () => {
     const links = [...README.matchAll(/\]\(([^):#]+)(?:#[^)]*)?\)/g)].map(([, link]) => link!);
-    const isPicture = (link: string) => link.endsWith('.png');
+    const isPicture = (link: string) => link.endsWith('.webp');
     expect(links.filter((link) => !isPicture(link)).length).toBeGreaterThan(3);
     const files = all.told.files.map((file) => file.path);
     expect(files).toEqual(expect.arrayContaining(links.filter((link) => !isPicture(link))));
