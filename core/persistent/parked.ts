@@ -77,7 +77,6 @@ export class ParkedMessages {
   get count(): number { return this.#end - this.#replayTo; }
   /** Messages to be replayed that have not been read yet. */
   get toReplay(): number { return this.#replayTo - this.#replayed; }
-  get parkingCount(): number { return this.#queue.length; }
   get hasWork(): boolean { return this.#queue.length > 0 || this.#lowest() > this.#hiddenTo; }
 
   /** When the oldest was parked, in milliseconds since 1970; null for none. */
