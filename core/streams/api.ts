@@ -194,6 +194,12 @@ export interface AllFilter {
  */
 export type Authorize = (metadata: StreamMetadata, endOf: EndOf) => SkuaError | null;
 
+/** Allows what both do; null for what allows everything. */
+export function bothAllow(first: Authorize | null, second: Authorize | null): Authorize | null {
+  if (first === null || second === null || first === second) return first ?? second;
+  return (metadata, endOf) => first(metadata, endOf) ?? second(metadata, endOf);
+}
+
 /**
  * Where another stream ends at the end of the log, with what takes its place there in the same commit; null where that would have to be
  * read first. So a write may depend on a stream that it does not write to.

@@ -1,5 +1,5 @@
 import { SkuaError } from '../errors.ts';
-import { ANY, type AppendToStreamsOptions, type AppendToStreamsResult, type Authorize, type NewEvent, type StreamCheck, STREAMS_PER_WRITE_MAX, type StreamWrite } from './api.ts';
+import { ANY, type AppendToStreamsOptions, type AppendToStreamsResult, type Authorize, bothAllow, type NewEvent, type StreamCheck, STREAMS_PER_WRITE_MAX, type StreamWrite } from './api.ts';
 import { isMetastream, originalOf } from './names.ts';
 import { type CheckedEvents, PendingRequest } from './pending-request.ts';
 
@@ -96,7 +96,7 @@ export class StreamsRequest extends PendingRequest {
 interface Collected {
   readonly events: NewEvent[];
   readonly expectedVersion: number;
-  readonly authorize: Authorize | null;
+  authorize: Authorize | null;
 }
 
 function collect(writes: readonly StreamWrite[]): Map<string, Collected> {
@@ -106,7 +106,10 @@ function collect(writes: readonly StreamWrite[]): Map<string, Collected> {
     const known = byStream.get(stream);
     if (known === undefined) byStream.set(stream, { events: [...events], expectedVersion, authorize: authorize ?? null });
     else if (known.expectedVersion !== ANY || expectedVersion !== ANY) throw new SkuaError('bad_request', `${stream} occurs more than once, so that no write to it may expect a version: use a check.`, { stream });
-    else for (const event of events) known.events.push(event);
+    else {
+      for (const event of events) known.events.push(event);
+      known.authorize = bothAllow(known.authorize, authorize ?? null);
+    }
   }
   return byStream;
 }

@@ -1,6 +1,7 @@
 import { isSkuaError } from '../errors.ts';
 import type { StreamAccess } from '../security/api.ts';
 import { connectorPrincipal } from '../security/principal.ts';
+import { bothAllow } from '../streams/api.ts';
 import type { Authorize } from '../streams/api.ts';
 
 /** What the access lists say about a connector that writes to streams, however the routing script came to name one. With security off, which is null, nothing is asked. */
@@ -28,10 +29,5 @@ export function shownStream(stream: string): string {
 /** What asks the list again when an event takes its place in the log, behind what else has to let it. */
 export function listedAuthorize(access: ListedAccess, connectorId: string, stream: string, first: Authorize | null): Authorize | null | Promise<Authorize | null> {
   const asked = access?.authorizeWrite(connectorPrincipal(connectorId), 'write', stream) ?? null;
-  return asked instanceof Promise ? asked.then((listed) => both(first, listed)) : both(first, asked);
-}
-
-function both(first: Authorize | null, second: Authorize | null): Authorize | null {
-  if (first === null || second === null) return first ?? second;
-  return (metadata, endOf) => first(metadata, endOf) ?? second(metadata, endOf);
+  return asked instanceof Promise ? asked.then((listed) => bothAllow(first, listed)) : bothAllow(first, asked);
 }

@@ -138,6 +138,9 @@ describe('a write to several streams', () => {
     expect(asked).toEqual([['a', { acl: { write: ['ann'] } }], ['b', {}]]);
     // Who may not know is told nothing of other checks.
     expect(await codeOf(s.store.appendToStreams([write('a', ANY)], { checks: [{ stream: 'a', expectedVersion: 77 }, { stream: 'b', expectedVersion: ANY, authorize: authorize('b', true) }] }))).toBe('access_denied');
+    // All that write to one stream are asked.
+    expect(await codeOf(s.store.appendToStreams([write('c', ANY), { ...write('d', ANY), authorize: authorize('d') }, write('c', ANY), { ...write('c', ANY), authorize: authorize('c', true) }]))).toBe('access_denied');
+    expect((await s.store.streamInfo('d')).lastEventNumber).toBe(-1);
   });
 
   it('fits into one chunk, or is refused', async () => {

@@ -1,40 +1,27 @@
 import { isSkuaError, SkuaError } from '../../errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
+import { ANY } from '../../streams/api.ts';
 import type { EventStore } from '../../streams/api.ts';
-import type { Delivery } from './delivery.ts';
-import { DeliveryNotes, isSomeEvent } from './delivery-notes.ts';
-import type { DeliveryNote } from './delivery-notes.ts';
+import type { AuthorizeDelivery, Delivery } from './delivery.ts';
+import { DeliveryNotes, isAbsent } from './delivery-notes.ts';
 
 /**
  * Writes each delivery of a connector once, however often and wherever it arrives.
  *
  * The ids stand in `$webhook-<id>-deliveries`, one note a delivery, for as long and as many as `$maxAge` and `$maxCount`
- * of that stream allow. Two streams can't be written at once, so:
- *
- * 1. A note is appended, which says where the event will go and the last event number there. It expects the number of
- *    the last note that is known here. Conflict: another instance was first; its notes are read, the deliveries are
- *    looked up again, and the rest is tried again.
- * 2. When the note is durable the event is appended, with an id that follows from connector and delivery.
- * 3. Later notes of the same writer say up to where its events are written (`settled`).
- *
- * A delivery that has a note is answered without its script. Whether its event is there is known from memory, or from
- * `settled` in later notes, or by looking for the id in the target behind the number in the note. Only if it is absent,
- * a new note with the old target is made and the event appended, whose data are those of the new call.
+ * of that stream allow. A commit holds the note of a delivery and its event, whose id follows from connector and delivery,
+ * and those of the other deliveries that waited with it. It expects the number of the last note that was looked through for
+ * them. Conflict: another instance was first; its notes are read, the deliveries are looked up again, and the rest is
+ * tried again. A delivery that has a note is answered without its script.
  *
  * | Crash, or loss of another kind | Found by the next delivery of the same id | Done |
  * |---|---|---|
- * | before the note is durable | nothing | a new delivery: script, note, event |
- * | note durable, event not | a note, not settled, no event in the target | new note, event into the target of the first note |
- * | both durable, no later note | a note, not settled; the event in the target | answered, nothing written |
- * | both durable, and a later note | a note, settled | answered, nothing written |
- * | the event was refused for good | no note: it was withdrawn | a new delivery, perhaps with a better script |
- * | refused, and the withdrawal lost | a note, not settled, no event in the target | as in the second row |
+ * | before the commit is durable | nothing | a new delivery: script, note and event |
+ * | behind it | a note | answered, nothing written |
  *
- * What remains is an event that is on its way (another instance has made the note and is about to append), or that was
- * written and cannot be seen in the target any more. The store itself refuses to write an event twice to a stream
- * whose id is among the recent ones of the log, seen or not, also after a restart: of two appends that cross, the
- * second one is a repeat. So the id is sent with no expected version, on which that check depends.
+ * Earlier versions wrote the note first and the event in a commit of its own. Their notes say behind which number the event
+ * stands, if it does; where it is not in its target it goes there, with a note of this kind and the data of the new call.
  */
 export class Deduplication {
   readonly #store: EventStore;
@@ -46,74 +33,68 @@ export class Deduplication {
   }
 
   /**
-   * What is known of a delivery by notes behind number `above`; at once for most deliveries, which are new. Rejects with
-   * what reading fails with.
+   * Whether the event of a delivery is written; at once for most deliveries, which are new. One whose note says where the event was to go, and whose
+   * event is missing, has that stream and type from now on. Rejects with what reading fails with.
    */
-  find(deliveryId: string, eventId: string, above = -1): Known | null | Promise<Known | null> {
+  isWritten(delivery: Delivery): boolean | Promise<boolean> {
     const behind = this.#notes.catchUp();
-    if (behind !== null) return behind.then(() => this.#search(deliveryId, eventId, above));
-    return this.#notes.newest(eventId) <= above ? null : this.#search(deliveryId, eventId, above);
+    if (behind !== null) return behind.then(() => this.#search(delivery));
+    return this.#notes.newest(delivery.eventId) >= 0 && this.#search(delivery);
   }
 
-  async #search(deliveryId: string, eventId: string, above: number): Promise<Known | null> {
-    for (let number = this.#notes.newest(eventId); number > above; number = this.#notes.newest(eventId, number)) {
+  async #search(delivery: Delivery): Promise<boolean> {
+    const { eventId } = delivery;
+    for (let number = this.#notes.newest(eventId); number >= 0; number = this.#notes.newest(eventId, number)) {
       const note = await this.#notes.read(number);
       // Another id with the same hash, or one that has expired.
-      if (note === null || note.deliveryId !== deliveryId) continue;
-      const isWritten = this.#notes.isSettled(number) || await this.#isWritten(number, note, eventId);
-      if (isWritten) this.#notes.settle(number);
-      return { number, note, isWritten };
+      if (note === null || note.deliveryId !== delivery.deliveryId) continue;
+      if (note.after === null || await this.#isInTarget(note.stream, note.after + 1, eventId)) return true;
+      delivery.stream = note.stream;
+      delivery.type = note.type;
+      return false;
     }
-    return null;
+    return false;
   }
 
-  async #isWritten(number: number, { stream, after, writer }: DeliveryNote, eventId: string): Promise<boolean> {
-    // Most events stand close behind the number in their note.
-    if (await this.#isInTarget(stream, after + 1, eventId, NEAR_EVENTS)) return true;
-    if (await this.#notes.isMarked(number, writer)) return true;
-    return this.#isInTarget(stream, after + 1 + NEAR_EVENTS, eventId, Number.POSITIVE_INFINITY);
-  }
-
-  #isInTarget(stream: string, from: number, eventId: string, count: number): Promise<boolean> {
-    return isSomeEvent(this.#store, stream, from, count, (event) => event.id === eventId);
+  async #isInTarget(stream: string, from: number, eventId: string): Promise<boolean> {
+    try {
+      for (let next = from, isEnd = !Number.isSafeInteger(from); !isEnd;) {
+        const page = await this.#store.readStream(stream, { direction: 'forward', from: next, count: PAGE_EVENTS });
+        if (page.events.some(({ id }) => id === eventId)) return true;
+        next = page.nextEventNumber;
+        isEnd = page.isEnd;
+      }
+      return false;
+    } catch (error) {
+      if (isAbsent(error)) return false;
+      throw error;
+    }
   }
 
   /**
-   * Makes notes for deliveries, durably and all at once. One that another instance has written meanwhile comes back with
-   * `isWritten` and without a note, one that it has noted with the target of that note. Call it for one list at a time.
-   * Rejects, without any note, with what an append is refused with.
+   * Writes the events of deliveries with their notes, durably and all at once, but for those that another instance has written meanwhile. Call it for one list at
+   * a time. Rejects, and has written nothing, with what an append is refused with; `wrong_expected_version` where one of several has been written before.
    */
-  async note(deliveries: readonly Delivery[]): Promise<void> {
+  async write(deliveries: readonly Delivery[], authorize: AuthorizeDelivery): Promise<void> {
     for (let attempt = 0; attempt < CONFLICTS_MAX; attempt++) {
-      const open: Delivery[] = [];
-      for (const delivery of deliveries) if (!await this.#isKnown(delivery)) open.push(delivery);
+      await this.#notes.catchUp();
+      // What is read from here on, for others, none of these has been looked up in.
+      const { last } = this.#notes;
+      const missing: Delivery[] = [];
+      for (const delivery of deliveries) if (this.#notes.newest(delivery.eventId) < 0 || !await this.#search(delivery)) missing.push(delivery);
+      if (missing.length === 0) return;
       try {
-        if (open.length > 0) await this.#notes.append(open);
+        await this.#notes.append(missing, last, authorize);
         return;
       } catch (error) {
         if (!isSkuaError(error, 'wrong_expected_version')) throw error;
+        // Not the notes but an event: the store remembers its id, and its note is not to be seen any more.
+        const isRepeat = error.data['expected'] === ANY;
+        if (isRepeat && missing.length > 1) throw error;
+        if (isRepeat) return;
       }
     }
     throw new SkuaError('too_busy', 'Other instances note deliveries of this connector all the time: try again.');
-  }
-
-  async #isKnown(delivery: Delivery): Promise<boolean> {
-    const found = this.find(delivery.deliveryId!, delivery.eventId, delivery.seen);
-    const known = found instanceof Promise ? await found : found;
-    if (known === null) return false;
-    if (known.isWritten) delivery.isWritten = true;
-    else adopt(delivery, known);
-    return known.isWritten;
-  }
-
-  /** The delivery's event is durable. */
-  settle(delivery: Delivery): void {
-    this.#notes.settle(delivery.note);
-  }
-
-  /** The delivery's event has been refused and is nowhere: the delivery shall count as never seen. Rejects with what the append fails with. */
-  withdraw(delivery: Delivery): Promise<void> {
-    return this.#notes.withdraw(delivery);
   }
 }
 
@@ -127,22 +108,6 @@ interface DeduplicationParts {
   readonly maxCount: number;
 }
 
-/** A delivery that has a note. */
-interface Known {
-  readonly number: number;
-  readonly note: DeliveryNote;
-  readonly isWritten: boolean;
-}
-
-/** What is missing goes where the first note wanted it. */
-export function adopt(delivery: Delivery, { number, note }: Known): void {
-  delivery.stream = note.stream;
-  delivery.type = note.type;
-  delivery.after = note.after;
-  delivery.seen = number;
-}
-
-/** How often a list of notes is tried again because another instance was first. */
+/** How often a list is tried again because another instance was first. */
 const CONFLICTS_MAX = 20;
-/** Events behind the number in a note among which most events are found. */
-const NEAR_EVENTS = 128;
+const PAGE_EVENTS = 1_024;

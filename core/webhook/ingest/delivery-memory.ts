@@ -4,13 +4,12 @@
  * are no work for the garbage collector.
  *
  * Notes are known by their event numbers, which have no gaps between `first` and `next`; what is no note of a delivery,
- * or is withdrawn, is a hole. The oldest make room for new ones.
+ * or was withdrawn by an earlier version, is a hole. The oldest make room for new ones.
  */
 
 const CAPACITY_FIRST = 1_024;
 const HOLE = 0;
-const OPEN = 1;
-const SETTLED = 2;
+const NOTE = 1;
 
 export class DeliveryMemory {
   /** Number of the oldest note that is remembered, and the one after the newest. */
@@ -40,7 +39,7 @@ export class DeliveryMemory {
     this.#high[cell] = high;
     this.#low[cell] = low;
     this.#seconds[cell] = seconds;
-    this.#states[cell] = OPEN;
+    this.#states[cell] = NOTE;
     this.#link(cell);
   }
 
@@ -57,18 +56,9 @@ export class DeliveryMemory {
     return newest;
   }
 
-  /** The event of this note is known to be written. */
-  settle(number: number): void {
-    if (this.#holds(number)) this.#states[number % this.#capacity] = SETTLED;
-  }
-
-  isSettled(number: number): boolean {
-    return this.#holds(number) && this.#states[number % this.#capacity] === SETTLED;
-  }
-
   /** The note counts no more. */
   withdraw(number: number): void {
-    if (!this.#holds(number)) return;
+    if (number < this.first || number >= this.next || this.#states[number % this.#capacity] === HOLE) return;
     const cell = number % this.#capacity;
     this.#unlink(cell);
     this.#states[cell] = HOLE;
@@ -77,10 +67,6 @@ export class DeliveryMemory {
   /** Forgets the notes made before this time. */
   expire(seconds: number): void {
     while (this.first < this.next && (this.#states[this.first % this.#capacity] === HOLE || this.#seconds[this.first % this.#capacity]! < seconds)) this.#dropFirst();
-  }
-
-  #holds(number: number): boolean {
-    return number >= this.first && number < this.next && this.#states[number % this.#capacity] !== HOLE;
   }
 
   #numberOf(cell: number): number {

@@ -4,13 +4,13 @@ import { guidFromText, guidToText } from '../../guid.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import { ANY } from '../../streams/api.ts';
-import type { EventStore, NewEvent, StoredEvent, StreamMetadata } from '../../streams/api.ts';
+import type { EventStore, NewEvent, StoredEvent, StreamMetadata, StreamWrite } from '../../streams/api.ts';
 import { formatMetadata } from '../../streams/metadata.ts';
 import { METADATA_TYPE, metastreamOf } from '../../streams/names.ts';
 import { decodeText, encodeText } from '../../text.ts';
 import { DeliveryMemory } from './delivery-memory.ts';
-import { uuidText } from './delivery.ts';
-import type { Delivery } from './delivery.ts';
+import { eventOf, uuidText } from './delivery.ts';
+import type { AuthorizeDelivery, Delivery } from './delivery.ts';
 
 interface DeliveryNotesParts {
   readonly store: EventStore;
@@ -25,9 +25,6 @@ interface DeliveryNotesParts {
 export class DeliveryNotes {
   readonly #parts: DeliveryNotesParts;
   readonly #memory: DeliveryMemory;
-  readonly #writer: string;
-  /** Own notes whose events are not settled, in their order. */
-  readonly #open = new Set<number>();
   /** Last event of the stream that is known here. */
   #last = -1;
   #isRead = false;
@@ -37,8 +34,10 @@ export class DeliveryNotes {
   constructor(parts: DeliveryNotesParts) {
     this.#parts = parts;
     this.#memory = new DeliveryMemory(parts.maxCount);
-    this.#writer = uuidText(parts.ids.uuidBytes());
   }
+
+  /** Number of the last event of the stream that is known here. */
+  get last(): number { return this.#last; }
 
   /** Number of the newest note below `below` that may be the one of this event, -1 for none. What is written since `catchUp` is not known. */
   newest(eventId: string, below = Number.POSITIVE_INFINITY): number {
@@ -59,61 +58,23 @@ export class DeliveryNotes {
     }
   }
 
-  /** Whether a later note of the same writer says that the event of this one is settled. */
-  isMarked(number: number, writer: string): Promise<boolean> {
-    return isSomeEvent(this.#parts.store, this.#parts.stream, number + 1, LATER_NOTES, ({ type, data }) => {
-      const note = type === NOTE_TYPE ? parseNote(data) : null;
-      return note !== null && note.writer === writer && note.settled > number;
-    });
-  }
-
-  isSettled(number: number): boolean {
-    return this.#memory.isSettled(number);
-  }
-
-  settle(number: number): void {
-    this.#open.delete(number);
-    this.#memory.settle(number);
-  }
-
-  /** Errors: as an append; `wrong_expected_version` where others have written what is not known here. */
-  async append(deliveries: readonly Delivery[]): Promise<void> {
+  /** Writes the events of these deliveries with their notes, behind this event of the stream. Errors: as an append; `wrong_expected_version` where others have written to it, too. */
+  async append(deliveries: readonly Delivery[], last: number, authorize: AuthorizeDelivery): Promise<void> {
     const { store, stream, clock } = this.#parts;
     await this.#prepare();
-    const settled = this.#mark();
-    const notes = deliveries.map(({ deliveryId, eventId, stream, type, after }): NewEvent => ({
-      id: mirrorId(eventId), type: NOTE_TYPE, isJson: true, metadata: NO_BYTES,
-      data: encodeNote({ deliveryId: deliveryId!, stream, type, after: after ?? -1, writer: this.#writer, settled }),
-    }));
-    let first: number;
+    // Whatever is to be said against an event is said before the number of the notes is looked at.
+    const writes: StreamWrite[] = [];
+    for (const delivery of deliveries) writes.push({ stream: delivery.stream, expectedVersion: ANY, events: [eventOf(delivery)], authorize: await authorize(delivery) ?? undefined });
+    writes.push({ stream, expectedVersion: last, events: deliveries.map(noteOf) });
     try {
-      first = (await store.append(stream, this.#last, notes)).firstEventNumber;
+      await store.appendToStreams(writes);
     } catch (error) {
-      if (isSkuaError(error, 'wrong_expected_version')) this.#isRead = false;
+      this.#isRead = false;
       throw error;
     }
     const seconds = Math.floor(clock.nowMs() / 1_000);
-    for (const [i, delivery] of deliveries.entries()) {
-      delivery.note = first + i;
-      this.#learn(delivery.note, delivery.eventId, seconds);
-      this.#open.add(delivery.note);
-    }
-    this.#last = Math.max(this.#last, first + deliveries.length - 1);
-  }
-
-  /** Up to where the events of own notes are settled. */
-  #mark(): number {
-    for (const number of this.#open) return number;
-    return this.#last + 1;
-  }
-
-  async withdraw(delivery: Delivery): Promise<void> {
-    const { store, stream, ids } = this.#parts;
-    const { note } = delivery;
-    await store.append(stream, ANY, [{ id: uuidText(ids.uuidBytes()), type: WITHDRAWAL_TYPE, isJson: true, data: encodeWithdrawal(note), metadata: NO_BYTES }]);
-    this.#memory.withdraw(note);
-    this.#open.delete(note);
-    delivery.note = -1;
+    for (const [i, { eventId }] of deliveries.entries()) this.#learn(last + 1 + i, eventId, seconds);
+    this.#last = Math.max(this.#last, last + deliveries.length);
   }
 
   /** Reads what was written since; null where nothing was. */
@@ -169,24 +130,6 @@ export class DeliveryNotes {
   }
 }
 
-/** Whether the test holds for one of the events from this number on, of which about `count` are looked at; false where there is no stream. */
-export async function isSomeEvent(store: EventStore, stream: string, from: number, count: number, test: (event: StoredEvent) => boolean): Promise<boolean> {
-  if (!Number.isSafeInteger(from)) return false;
-  try {
-    for (let left = count, next = from; left > 0;) {
-      const page = await store.readStream(stream, { direction: 'forward', from: next, count: Math.min(left, PAGE_EVENTS) });
-      if (page.events.some(test)) return true;
-      if (page.isEnd) return false;
-      left -= page.isCut ? page.nextEventNumber - next : PAGE_EVENTS;
-      next = page.nextEventNumber;
-    }
-    return false;
-  } catch (error) {
-    if (isAbsent(error)) return false;
-    throw error;
-  }
-}
-
 /** Replaces the metadata of a stream by what `change` makes of it; null for no change. What others write meanwhile is kept. */
 export async function changeMetadata(store: EventStore, ids: Ids, stream: string, change: (metadata: StreamMetadata) => StreamMetadata | null): Promise<void> {
   for (let attempt = 0; ; attempt++) {
@@ -203,12 +146,10 @@ export async function changeMetadata(store: EventStore, ids: Ids, stream: string
 }
 
 const PAGE_EVENTS = 1_024;
-/** Notes behind a note among which one says that its event is settled, if there are that many. */
-const LATER_NOTES = 1_024;
 const METADATA_CONFLICTS_MAX = 20;
 const NO_BYTES = new Uint8Array(0);
 
-function isAbsent(error: unknown): boolean {
+export function isAbsent(error: unknown): boolean {
   return isSkuaError(error, 'event_not_found') || isSkuaError(error, 'stream_not_found') || isSkuaError(error, 'stream_deleted');
 }
 
@@ -218,43 +159,32 @@ const HIGH_AT = 0;
 const LOW_AT = 12;
 
 /**
- * Events of `$webhook-<id>-deliveries`. The id of a note is the id of the event that it announces, so that the memory can
+ * Events of `$webhook-<id>-deliveries`. The id of a note is the id of the event that it is about, so that the memory can
  * be filled without reading what notes say.
  */
 
-/** Announces the event of a delivery; it is durable before that event is sent to the log. */
 const NOTE_TYPE = '$webhook-delivery';
-/** A note whose event will not be written: the delivery counts as never seen. */
+/** Of earlier versions: a note whose event was not written, so that the delivery counts as never seen. */
 const WITHDRAWAL_TYPE = '$webhook-delivery-withdrawn';
 
 export interface DeliveryNote {
   readonly deliveryId: string;
-  /** Where the event goes, and its type. */
+  /** Where the event is, and its type. */
   readonly stream: string;
   readonly type: string;
-  /** Last event number of that stream before the event: it stands behind this one, if it is there. */
-  readonly after: number;
-  /** Who wrote the note: a random text for each deduplication that was opened. */
-  readonly writer: string;
-  /** The events of this writer's notes before this number are written, or their notes withdrawn. */
-  readonly settled: number;
+  /** Of earlier versions: last event number of that stream before the event, which stands behind this one if it is there. Null: it was written with the note. */
+  readonly after: number | null;
 }
 
-function encodeNote({ deliveryId, stream, type, after, writer, settled }: DeliveryNote): Uint8Array {
-  return encodeText(JSON.stringify({ deliveryId, stream, type, after, writer, settled }));
+function noteOf({ deliveryId, eventId, stream, type }: Delivery): NewEvent {
+  return { id: mirrorId(eventId), type: NOTE_TYPE, isJson: true, data: encodeText(JSON.stringify({ deliveryId, stream, type })), metadata: NO_BYTES };
 }
 
 /** Null for what is no note: others can write to the stream as administrators. */
 function parseNote(data: Uint8Array): DeliveryNote | null {
-  const value = parse(data);
-  if (value === null) return null;
-  const { deliveryId, stream, type, after, writer, settled } = value as Partial<Record<keyof DeliveryNote, unknown>>;
-  if (typeof deliveryId !== 'string' || typeof stream !== 'string' || typeof type !== 'string' || typeof writer !== 'string') return null;
-  return isNumber(after) && isNumber(settled) ? { deliveryId, stream, type, after, writer, settled } : null;
-}
-
-function encodeWithdrawal(number: number): Uint8Array {
-  return encodeText(JSON.stringify({ number }));
+  const { deliveryId, stream, type, after = null } = (parse(data) ?? {}) as Partial<Record<keyof DeliveryNote, unknown>>;
+  if (typeof deliveryId !== 'string' || typeof stream !== 'string' || typeof type !== 'string') return null;
+  return after === null || isNumber(after) ? { deliveryId, stream, type, after } : null;
 }
 
 /** Number of the note that is withdrawn, null for what is no withdrawal. */

@@ -1,7 +1,7 @@
 import { guidFromUuidBytes, guidToText } from '../../guid.ts';
 import type { Keys } from '../../ports/keys.ts';
 import { encodeText } from '../../text.ts';
-import type { Authorize } from '../../streams/api.ts';
+import type { Authorize, NewEvent } from '../../streams/api.ts';
 import type { ActiveConnector } from '../active.ts';
 import { namedScheme } from '../signatures/schemes.ts';
 
@@ -14,17 +14,16 @@ export interface Delivery {
   readonly metadata: Uint8Array;
   /** Null where nothing can come between acceptance and event: who was told that a call is accepted is told nothing else. */
   readonly authorize: Authorize | null;
-  /** Where the event goes, and its type; those of an earlier note of the delivery win. */
+  /** Where the event goes, and its type; those that a note of an earlier version names win. Empty until the script has said it. */
   stream: string;
   type: string;
-  /** Last event number of the stream when the first note of the delivery was made; null until then. */
-  after: number | null;
-  /** Number of its note in the deliveries stream, -1 without one. */
-  note: number;
-  /** Number of the newest earlier note of this delivery, whose event is missing; -1 for none. */
-  seen: number;
-  /** The event turned out to be there already. */
-  isWritten: boolean;
+}
+
+/** What decides in its turn whether the event of a delivery may be written; asked for before each attempt, since lists may have changed. */
+export type AuthorizeDelivery = (delivery: Delivery) => Authorize | null | Promise<Authorize | null>;
+
+export function eventOf({ eventId, type, data, metadata }: Delivery): NewEvent {
+  return { id: eventId, type, isJson: true, data, metadata };
 }
 
 /** Where senders put the id of a delivery, and the event id that follows from it. */

