@@ -12,8 +12,9 @@ import { isBlankPassword } from './limits.ts';
 import { Passwords, storedFormatOf } from './passwords.ts';
 import type { PasswordFormat } from './passwords.ts';
 import { ADMINISTRATORS, OPERATORS } from './principal.ts';
-import type { SealedSecrets } from './sealed-secrets.ts';
+import { SessionEnds } from './session-ends.ts';
 import { SessionKeys } from './session-keys.ts';
+import type { SessionSecrets } from './session-keys.ts';
 import { UserSessions } from './sessions.ts';
 import { AccessLists } from './stream-access.ts';
 import { infoNow, isUnchanged } from './stream-info.ts';
@@ -38,8 +39,8 @@ interface SecurityParts {
 
 /** What sessions need beside what all of security does. */
 export interface SessionsParts {
-  /** Under which the keys of sessions are kept; asked for when the first session is begun or comes. */
-  readonly secrets: () => Promise<SealedSecrets>;
+  /** Of which their keys are made; asked for when a session is begun, or one comes that may have been. */
+  readonly secrets: SessionSecrets;
   /** What the node writes for itself, where that takes another way. */
   readonly written?: Pick<EventStore, 'append'>;
 }
@@ -78,7 +79,8 @@ export function createSecurity(parts: SecurityParts, config: SecurityConfig): Ru
   const known = new DefaultPasswords(store, () => haveDefaultPassword(store, streams, passwords, defaults));
   const authenticator = new PasswordAuthenticator({ store, streams, passwords, failures, keys, clock, log, meter, upToDate: parts.upToDate ?? null });
   const sessions = parts.sessions == null ? null : new UserSessions({
-    store, streams, keys, clock, authenticator, upToDate: parts.upToDate ?? null, sessionKeys: new SessionKeys({ store, keys, clock, ids, log, written: parts.sessions.written ?? store, secrets: parts.sessions.secrets }),
+    store, streams, keys, clock, authenticator, upToDate: parts.upToDate ?? null, log,
+    sessionKeys: new SessionKeys(keys, parts.sessions.secrets), ends: new SessionEnds({ store, clock, ids, written: parts.sessions.written ?? store }),
   });
   return {
     authenticator: sessions === null ? authenticator : {

@@ -5,13 +5,13 @@ import type { StreamMark } from './stream-info.ts';
 import type { UserRecord } from './user-streams.ts';
 
 /**
- * A session as text: `1.<claims>.<HMAC-SHA256 of what comes before>`, both in Base64 for URLs. It says all that a node has to know but its key, so that
+ * A session as text: `2.<claims>.<HMAC-SHA256 of what comes before>`, both in Base64 for URLs. It says all that a node has to know but its key, so that
  * nodes keep nothing of a session, and each member of a cluster understands what another has begun.
  */
 
 /** Longest text that is looked at, in characters; browsers keep no cookie of more. */
 const VALUE_LENGTH_MAX = 4_096;
-const VERSION = '1';
+const VERSION = '2';
 /** What else is signed with the same key can't be taken for a session. */
 const SIGNED = encodeText('skua session\n');
 const FINGERPRINTED = 'skua user\n';
@@ -21,6 +21,7 @@ export interface SessionClaims {
   readonly keyId: string;
   readonly id: string;
   readonly user: string;
+  /** It tells the key, and is compared with the ends that are kept. */
   readonly issuedMs: number;
   readonly endsMs: number;
   /** Where the user's stream ended. */
@@ -29,22 +30,27 @@ export interface SessionClaims {
   readonly fingerprint: string;
 }
 
+export interface SignedClaims {
+  readonly claims: SessionClaims;
+  readonly key: Uint8Array;
+}
+
 export function formatSession({ keyId, id, user, issuedMs, endsMs, mark, fingerprint }: SessionClaims, key: Uint8Array, keys: Keys): string {
   const claims = JSON.stringify([keyId, id, user, issuedMs, endsMs, mark.lastEventNumber, mark.metadataVersion, fingerprint]);
   const signed = `${VERSION}.${encodeBase64Url(encodeText(claims))}`;
   return `${signed}.${encodeBase64Url(macOf(signed, key, keys))}`;
 }
 
-/** What the text claims; null for what is no session, or is not signed by the key that it names. */
-export function parseSession(value: string, keyOf: (keyId: string) => Uint8Array | null, keys: Keys): SessionClaims | null {
+/** What the text claims, and the key; null for what is no session, or is not signed by the key that belongs to its claims. */
+export async function parseSession(value: string, keyOf: (claims: SessionClaims) => Promise<Uint8Array | null>, keys: Keys): Promise<SignedClaims | null> {
   if (value.length > VALUE_LENGTH_MAX) return null;
   const [version, text, signature, ...more] = value.split('.');
   if (version !== VERSION || text === undefined || signature === undefined || more.length > 0) return null;
   const claims = claimsOf(decodeBase64Url(text));
   const mac = decodeBase64Url(signature);
-  const key = claims === null ? null : keyOf(claims.keyId);
-  if (mac === null || key === null || !keys.equal(macOf(`${version}.${text}`, key, keys), mac)) return null;
-  return claims;
+  if (claims === null || mac === null) return null;
+  const key = await keyOf(claims);
+  return key !== null && keys.equal(macOf(`${version}.${text}`, key, keys), mac) ? { claims, key } : null;
 }
 
 function macOf(signed: string, key: Uint8Array, keys: Keys): Uint8Array {

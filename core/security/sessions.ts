@@ -2,8 +2,10 @@ import { encodeBase64Url } from '../base64.ts';
 import { isSkuaError, SkuaError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Keys } from '../ports/keys.ts';
+import type { Log } from '../ports/log.ts';
 import type { Authenticator, BegunSession, Session, SessionProof, Sessions } from './api.ts';
 import type { Principal } from './principal.ts';
+import type { SessionEnds } from './session-ends.ts';
 import { SESSION_MS } from './session-keys.ts';
 import type { SessionKeys } from './session-keys.ts';
 import { fingerprintOf, formatSession, parseSession } from './session-value.ts';
@@ -21,13 +23,15 @@ interface UserSessionsParts {
   readonly store: ObservableStore;
   readonly streams: UserStreams;
   readonly sessionKeys: SessionKeys;
+  readonly ends: SessionEnds;
   readonly authenticator: Pick<Authenticator, 'hasChanged'>;
   readonly keys: Keys;
   readonly clock: Clock;
+  readonly log: Log;
   readonly upToDate: (() => Promise<void> | null) | null;
 }
 
-/** A session that was verified, as long as its user, its key and the list of those that were ended are what they were. */
+/** A session that was verified, as long as its user and the list of those that were ended are what they were. */
 interface Verified extends Session {
   readonly claims: SessionClaims;
 }
@@ -41,21 +45,23 @@ export class UserSessions implements Sessions {
   /** In the order of their last use, by value. */
   readonly #verified = new Map<string, Verified>();
   readonly #ofPrincipals = new WeakMap<Principal, Verified>();
+  #hasWarned = false;
 
   constructor(parts: UserSessionsParts) {
     this.#parts = parts;
   }
 
   async begin(principal: Principal): Promise<BegunSession> {
-    const { authenticator, sessionKeys, keys, clock } = this.#parts;
+    const { authenticator, sessionKeys, ends, keys, clock } = this.#parts;
     const user = principal.name ?? '';
-    const key = await sessionKeys.signing();
+    const issuedMs = await ends.beginning();
+    const endsMs = Math.min(issuedMs, Math.floor(clock.nowMs())) + SESSION_MS;
+    const key = await sessionKeys.signing(issuedMs);
     const found = await this.#userNow(user);
     // The password was verified against what the user was then.
     if (found === null || await authenticator.hasChanged?.(principal) === true) throw new SkuaError('not_authenticated', 'The user was changed meanwhile: log in again.');
-    const issuedMs = Math.floor(clock.nowMs());
     const claims: SessionClaims = {
-      keyId: key.id, id: encodeBase64Url(keys.randomBytes(SESSION_ID_BYTES)), user, issuedMs, endsMs: issuedMs + SESSION_MS, mark: found.mark, fingerprint: fingerprintOf(found.stored.record, key.bytes, keys),
+      keyId: key.id, id: encodeBase64Url(keys.randomBytes(SESSION_ID_BYTES)), user, issuedMs, endsMs, mark: found.mark, fingerprint: fingerprintOf(found.stored.record, key.bytes, keys),
     };
     const value = formatSession(claims, key.bytes, keys);
     return { ...this.#remember(value, claims, found.stored), value };
@@ -79,7 +85,7 @@ export class UserSessions implements Sessions {
     const session = await this.#findLater(value);
     if (session === null) return false;
     this.#verified.delete(value);
-    await this.#parts.sessionKeys.end(session.claims.id, session.endsMs);
+    await this.#parts.ends.end(session.claims.id);
     return true;
   }
 
@@ -99,20 +105,31 @@ export class UserSessions implements Sessions {
 
   /** Null where that is not known at once. */
   #countsNow({ claims }: Verified): boolean | null {
-    const { store, sessionKeys } = this.#parts;
+    const { store, ends } = this.#parts;
     const user = infoNow(store, userStream(claims.user));
-    if (user === null || !sessionKeys.isUpToDate) return null;
+    if (user === null || !ends.isUpToDate) return null;
     return isUnchanged(claims.mark, user) && this.#isOpen(claims);
   }
 
   async #countsLater({ claims }: Verified): Promise<boolean> {
-    await this.#parts.sessionKeys.refresh();
+    await this.#parts.ends.refresh();
     return this.#isOpen(claims) && isUnchanged(claims.mark, await this.#parts.store.streamInfo(userStream(claims.user)));
   }
 
-  #isOpen({ keyId, id, endsMs }: SessionClaims): boolean {
-    const { sessionKeys, clock } = this.#parts;
-    return endsMs > clock.nowMs() && sessionKeys.keyOf(keyId) !== null && !sessionKeys.isEnded(id);
+  #isOpen({ id, issuedMs, endsMs }: SessionClaims): boolean {
+    const { ends, clock } = this.#parts;
+    return endsMs > clock.nowMs() && endsMs <= issuedMs + SESSION_MS && !ends.isEnded(id, issuedMs);
+  }
+
+  /** Null where nobody here has it: its sessions are none here. */
+  async #keyOf(claims: SessionClaims): Promise<Uint8Array | null> {
+    const { sessionKeys, log } = this.#parts;
+    if (!this.#isOpen(claims)) return null;
+    const key = await sessionKeys.keyOf(claims.keyId, claims.issuedMs);
+    if (key !== null) return key.bytes;
+    if (!this.#hasWarned) log.warn('a session of the web page was signed with a key that is not known here, so that whoever has logged in by it has to log in again: members of a cluster need the same data-protection token, or the same ClusterSecret');
+    this.#hasWarned = true;
+    return null;
   }
 
   async #findLater(value: string): Promise<Verified | null> {
@@ -124,13 +141,13 @@ export class UserSessions implements Sessions {
   }
 
   async #read(value: string): Promise<Verified | null> {
-    const { sessionKeys, keys } = this.#parts;
-    await sessionKeys.refresh();
-    const claims = parseSession(value, (id) => sessionKeys.keyOf(id), keys);
-    if (claims === null || !this.#isOpen(claims)) return null;
+    const { ends, keys } = this.#parts;
+    await ends.refresh();
+    const signed = await parseSession(value, (claims) => this.#keyOf(claims), keys);
+    if (signed === null) return null;
+    const { claims, key } = signed;
     const found = await this.#userNow(claims.user);
-    const key = sessionKeys.keyOf(claims.keyId);
-    if (found === null || key === null || !isUnchanged(claims.mark, found.mark) || fingerprintOf(found.stored.record, key, keys) !== claims.fingerprint) return null;
+    if (found === null || !this.#isOpen(claims) || !isUnchanged(claims.mark, found.mark) || fingerprintOf(found.stored.record, key, keys) !== claims.fingerprint) return null;
     return this.#verified.get(value) ?? this.#remember(value, claims, found.stored);
   }
 

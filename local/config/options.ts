@@ -131,7 +131,7 @@ export const users = {
   DefaultAdminPassword: option(loginPassword, 'changeit', `Password with which the user admin is created; ${FIRST_START}`, { isSensitive: true, isEnvironmentOnly: true }),
   DefaultOpsPassword: option(loginPassword, 'changeit', `Password with which the user ops is created; ${FIRST_START}`, { isSensitive: true, isEnvironmentOnly: true }),
   PasswordFormat: option(oneOf('FORMAT', ['strong', 'compatible']), 'strong', 'How new passwords are stored: strong (scrypt, which the reference database does not read), or compatible with it (PBKDF2). Both kinds are accepted; with compatible a login stores a strong one anew'),
-  SessionKeyFile: optional(path('FILE'), 'File with the key under which the keys of sessions of the page are kept, where there is neither a data-protection token nor a ClusterSecret. Made by the first login, for its owner only', { fallbackText: 'session.key in the data directory, if any' }),
+  SessionKeyFile: optional(path('FILE'), 'File with the key of which the keys of sessions of the page are made, where there is neither a data-protection token nor a ClusterSecret. Made by the first login, for its owner only', { fallbackText: 'session.key in the data directory, if any' }),
 };
 
 /** Levels of both generations of the reference database, the least important first; `Default` is Information. */

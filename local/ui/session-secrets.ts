@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { access } from 'node:fs/promises';
 import * as path from 'node:path';
-import { SealedSecrets } from '../../core/security/sealed-secrets.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import type { SessionSecrets } from '../../core/security/session-keys.ts';
 import { createKeyFile, readKeyFile } from '../cli/key-files.ts';
 import { dataProtectionToken } from '../config/data-protection.ts';
 import type { Values } from '../config/options.ts';
@@ -11,22 +11,35 @@ const KEY_FILE_NAME = 'session.key';
 const KEY_BYTES = 32;
 
 /**
- * Under what the keys of sessions are sealed: the data-protection token, else the secret of the cluster, which all members have; else a key that only this
- * node has, in a file that is made when it is needed first. Without a directory it is in memory alone, and sessions end with the process. Nothing is read before
- * somebody logs in, or comes with a session; what failed is tried again.
+ * Of what the keys of sessions are made: the data-protection token, else the secret of the cluster, which all members have; else a key that only this
+ * node has, in a file that is made when the first session begins. Without a directory it is in memory alone, and sessions end with the process. Nothing is read before
+ * somebody logs in, or comes with what may be a session; what failed is tried again.
  */
-export function sessionSecrets(values: Values, directory: string | null): () => Promise<SealedSecrets> {
-  let loading: Promise<SealedSecrets> | null = null;
-  return () => (loading ??= load(values, directory).catch((error: unknown) => {
-    loading = null;
-    throw error;
-  }));
+export function sessionSecrets(values: Values, directory: string | null): SessionSecrets {
+  const file = values.SessionKeyFile ?? (directory === null ? null : path.join(directory, KEY_FILE_NAME));
+  const previous = values['Connectors:DataProtection:PreviousTokens'];
+  let loading: Promise<readonly string[]> | null = null;
+  return async (isBeginning) => {
+    // Who only comes with a session has no file made.
+    if (loading === null && !isBeginning && (await shared(values)).length === 0 && !await isThere(file)) return previous;
+    return loading ??= load().catch((error: unknown) => {
+      loading = null;
+      throw error;
+    });
+  };
+
+  async function load(): Promise<readonly string[]> {
+    const first = await shared(values);
+    return [...first.length > 0 ? first : [await ownKey(file)], ...previous];
+  }
 }
 
-async function load(values: Values, directory: string | null): Promise<SealedSecrets> {
-  const shared = [await dataProtectionToken(values), values.ClusterSecret ?? ''].filter((each) => each !== '');
-  const first = shared.length > 0 ? shared : [await ownKey(values.SessionKeyFile ?? (directory === null ? null : path.join(directory, KEY_FILE_NAME)))];
-  return new SealedSecrets(nodeKeys, [...first, ...values['Connectors:DataProtection:PreviousTokens']]);
+async function shared(values: Values): Promise<string[]> {
+  return [await dataProtectionToken(values), values.ClusterSecret ?? ''].filter((each) => each !== '');
+}
+
+async function isThere(file: string | null): Promise<boolean> {
+  return file !== null && await access(file).then(() => true, () => false);
 }
 
 async function ownKey(file: string | null): Promise<string> {

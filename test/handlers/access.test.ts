@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
-import { SealedSecrets } from '../../core/security/sealed-secrets.ts';
 import { createSecurity } from '../../core/security/security.ts';
 import type { RunningSecurity } from '../../core/security/security.ts';
 import type { OpenStore } from '../../core/store/open-store.ts';
@@ -43,7 +42,7 @@ let made = 0;
 
 beforeAll(async () => {
   opened = await openTestStore({ storage: new MemoryStorage(), clock });
-  security = createSecurity({ store: opened.store, keys: nodeKeys, clock, ids, log: silentLog, meter: silentMeter, sessions: { secrets: async () => new SealedSecrets(nodeKeys, ['token']) } }, { passwordFormat: 'compatible', allowAnonymousStreamAccess: false, adminPassword: 'changeit', opsPassword: 'changeit' });
+  security = createSecurity({ store: opened.store, keys: nodeKeys, clock, ids, log: silentLog, meter: silentMeter, sessions: { secrets: async () => ['token'] } }, { passwordFormat: 'compatible', allowAnonymousStreamAccess: false, adminPassword: 'changeit', opsPassword: 'changeit' });
   await security.start();
   await security.users.create({ loginName: 'kim', fullName: null, groups: ['pickers'], password: 'kim:pass' });
   await security.users.create({ loginName: 'olga', fullName: null, groups: ['$ops'], password: 'olga-pass' });

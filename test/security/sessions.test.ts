@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { decodeBase64Url, encodeBase64Url } from '../../core/base64.ts';
 import type { Security, Sessions } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
-import { SealedSecrets } from '../../core/security/sealed-secrets.ts';
 import { createSecurity } from '../../core/security/security.ts';
-import { KEY_SIGNS_MS, SESSION_KEYS_STREAM, SESSION_MS } from '../../core/security/session-keys.ts';
+import { SESSION_ENDS_STREAM } from '../../core/security/session-ends.ts';
+import { DAY_MS, SESSION_MS, SessionKeys } from '../../core/security/session-keys.ts';
 import { VERIFIED_MAX } from '../../core/security/sessions.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { ANY } from '../../core/streams/api.ts';
@@ -14,7 +14,7 @@ import { CONFIG, contentOf, FakeKeys, openWorld } from './kit.ts';
 import type { World } from './kit.ts';
 
 let world: World;
-/** Two members that share what sessions are sealed under, and one that does not. */
+/** Two members that share what keys of sessions are made of, and one that does not. */
 let one: Node;
 let two: Node;
 let stranger: Node;
@@ -34,12 +34,12 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-async function member(token: string, seed: number): Promise<Node> {
+async function member(token: string, seed: number, ...previous: readonly string[]): Promise<Node> {
   const keys = new FakeKeys();
   // Members draw other bytes each.
   keys.randomBytes(seed);
   const security = createSecurity({
-    store: world.store, keys, clock: world.clock, ids: new SeededIds(seed), log: world.log, meter: silentMeter, sessions: { secrets: async () => new SealedSecrets(keys, [token]) },
+    store: world.store, keys, clock: world.clock, ids: new SeededIds(seed), log: world.log, meter: silentMeter, sessions: { secrets: async () => [token, ...previous] },
   }, CONFIG);
   await security.start();
   const sessions = security.sessions!;
@@ -52,15 +52,15 @@ async function userOf({ sessions }: Node, value: string): Promise<Principal | nu
 
 const KIM: Principal = { name: 'kim', roles: ['pickers'] };
 
-/** Keys and ends that the stream has shown. */
+/** Types of what the stream shows. */
 async function written(): Promise<string[]> {
-  return (await contentOf(world.store, SESSION_KEYS_STREAM)).map((line) => line.split(' ')[0]!);
+  return (await contentOf(world.store, SESSION_ENDS_STREAM)).map((line) => line.split(' ')[0]!);
 }
 
 describe('a session', () => {
   test('stands for its user for twelve hours, here, at another member, and after a restart', async () => {
     const value = await one.login();
-    expect(value).toMatch(/^1\.[\w-]+\.[\w-]{43}$/);
+    expect(value).toMatch(/^2\.[\w-]+\.[\w-]{43}$/);
     expect(await one.sessions.find(value)).toMatchObject({ principal: KIM, endsMs: world.clock.nowMs() + SESSION_MS });
     const restarted = await member('shared', 9);
     await world.clock.advance(SESSION_MS - 1);
@@ -81,7 +81,7 @@ describe('a session', () => {
     const value = await one.login();
     const other = (character: string) => (character === 'A' ? 'B' : 'A');
     for (let i = 0; i < value.length; i++) expect(await userOf(one, value.slice(0, i) + other(value[i]!) + value.slice(i + 1)), `character ${i}`).toBeNull();
-    for (const forged of ['', '1', '1..', '1.e30.', `${value}.`, value.slice(0, -1), `${value}A`, 'x'.repeat(10_000), value.replace('1.', '2.')]) expect(await userOf(one, forged)).toBeNull();
+    for (const forged of ['', '2', '2..', '2.e30.', `${value}.`, value.slice(0, -1), `${value}A`, 'x'.repeat(10_000), value.replace('2.', '1.')]) expect(await userOf(one, forged)).toBeNull();
     expect(await userOf(one, value)).toEqual(KIM);
   });
 
@@ -128,9 +128,8 @@ describe('a change of the user ends it at once, everywhere', () => {
     const write = (stream: string, type: string, data: string) => restored.store.append(stream, ANY, [{ id: crypto.randomUUID(), type, isJson: true, data: encodeText(data), metadata: new Uint8Array(0) }]);
     await write('$$$user-kim', '$metadata', '{}');
     await write('$user-kim', '$UserCreated', record);
-    for (const line of await contentOf(world.store, SESSION_KEYS_STREAM)) await write(SESSION_KEYS_STREAM, line.slice(0, line.indexOf(' ')), line.slice(line.indexOf(' ') + 1));
     const keys = new FakeKeys();
-    const { sessions } = createSecurity({ store: restored.store, keys, clock: world.clock, ids: new SeededIds(4), log: world.log, meter: silentMeter, sessions: { secrets: async () => new SealedSecrets(keys, ['shared']) } }, CONFIG);
+    const { sessions } = createSecurity({ store: restored.store, keys, clock: world.clock, ids: new SeededIds(4), log: world.log, meter: silentMeter, sessions: { secrets: async () => ['shared'] } }, CONFIG);
     const found = await sessions!.find(value);
     await restored.close();
     return found !== null;
@@ -158,72 +157,119 @@ describe('logging out', () => {
     expect(await userOf(two, value)).toEqual(KIM);
     expect(await one.sessions.end(value)).toBe(true);
     for (const node of [one, two, await member('shared', 9)]) expect([await userOf(node, value), await userOf(node, other)]).toEqual([null, KIM]);
-    expect([await one.authenticator.hasChanged!(principal), await one.sessions.end(value), await one.sessions.end('1.x.y')]).toEqual([true, false, false]);
-    expect(await written()).toEqual(['$ui-session-key', '$ui-session-ended']);
+    expect([await one.authenticator.hasChanged!(principal), await one.sessions.end(value), await one.sessions.end('2.x.y')]).toEqual([true, false, false]);
+    expect(await written()).toEqual(['$ui-session-ended']);
+    const { metadata } = await world.store.streamInfo(SESSION_ENDS_STREAM);
+    expect(metadata).toEqual({ maxCount: 100_000, acl: { read: [], write: [], delete: [], metadataRead: [], metadataWrite: [] } });
   });
 
-  test('with the stream taken away nobody is logged in any more', async () => {
-    const value = await one.login();
-    await world.store.deleteStream(SESSION_KEYS_STREAM, ANY, 'soft');
-    for (const node of [one, two]) expect(await userOf(node, value)).toBeNull();
+  test('with the ends taken away nobody is logged in any more, and who logs in then is', async () => {
+    const [value, ended] = [await one.login(), await one.login()];
+    await one.sessions.end(ended);
+    await world.store.deleteStream(SESSION_ENDS_STREAM, ANY, 'soft');
+    for (const node of [one, two, await member('shared', 9)]) expect([await userOf(node, value), await userOf(node, ended)]).toEqual([null, null]);
+    await world.clock.advance(1);
     const later = await two.login();
-    expect(await userOf(one, later)).toEqual(KIM);
-    expect(await userOf(one, value)).toBeNull();
+    for (const node of [one, two, await member('shared', 10)]) expect([await userOf(node, later), await userOf(node, value), await userOf(node, ended)]).toEqual([KIM, null, null]);
+    await two.sessions.end(later);
+    for (const node of [one, two]) expect(await userOf(node, later)).toBeNull();
+  });
+
+  test('with the stream taken away for ever nobody logs in', async () => {
+    const [value, ended] = [await one.login(), await one.login()];
+    await one.sessions.end(ended);
+    await world.store.deleteStream(SESSION_ENDS_STREAM, ANY, 'hard');
+    for (const node of [one, await member('shared', 9)]) expect(await userOf(node, value)).toBeNull();
+    await expect(one.login()).rejects.toMatchObject({ code: 'stream_deleted' });
+  });
+
+  test('where older ends are not kept any more, what began before the oldest one that is counts as ended, and what began later does not', async () => {
+    const before = await one.login();
+    for (let i = 0; i < 3; i++) await one.sessions.end(await one.login());
+    await world.clock.advance(1_000);
+    const since = await one.login();
+    await world.store.append(`$$${SESSION_ENDS_STREAM}`, ANY, [{ id: crypto.randomUUID(), type: '$metadata', isJson: true, data: encodeText('{"$maxCount":1}'), metadata: new Uint8Array(0) }]);
+    for (const node of [one, two]) expect([await userOf(node, before), await userOf(node, since)]).toEqual([null, KIM]);
+    await world.clock.advance(1_000);
+    await one.sessions.end(await one.login());
+    // Who has read the ends knows them; who reads them now knows the last one.
+    expect(await userOf(await member('shared', 9), since)).toBeNull();
+    expect(await userOf(one, await two.login())).toEqual(KIM);
+  });
+
+  test('a member whose clock is behind that of whoever wrote the oldest end begins sessions that count, and no longer ones', async () => {
+    await one.sessions.end(await one.login());
+    await world.store.deleteStream(SESSION_ENDS_STREAM, ANY, 'soft');
+    const ahead = world.clock.nowMs() + 300_000;
+    await world.store.append(SESSION_ENDS_STREAM, ANY, [{ id: crypto.randomUUID(), type: '$ui-session-ended', isJson: true, data: encodeText(JSON.stringify({ session: '', endedMs: ahead })), metadata: new Uint8Array(0) }]);
+    const value = await one.login();
+    for (const node of [one, two]) expect(await node.sessions.find(value)).toMatchObject({ principal: KIM, endsMs: world.clock.nowMs() + SESSION_MS });
+  });
+
+  test('what others have written to the stream ends nothing', async () => {
+    const value = await one.login();
+    for (const data of [{ session: 7, endedMs: 1 }, { session: 'other' }, {}, 'text', null]) {
+      await world.store.append(SESSION_ENDS_STREAM, ANY, [{ id: crypto.randomUUID(), type: '$ui-session-ended', isJson: true, data: encodeText(JSON.stringify(data)), metadata: new Uint8Array(0) }]);
+    }
+    for (const node of [one, two]) expect(await userOf(node, value)).toEqual(KIM);
   });
 });
 
 describe('keys', () => {
-  test('are made by the first login, not by a start, a question or a value that is none', async () => {
-    await userOf(one, '1.e30.AA');
-    expect((await world.store.streamInfo(SESSION_KEYS_STREAM)).lastEventNumber).toBe(-1);
-    await one.login();
-    const { metadata } = await world.store.streamInfo(SESSION_KEYS_STREAM);
-    expect([await written(), metadata]).toEqual([['$ui-session-key'], { maxAge: 172_800, maxCount: 100_000, acl: { read: [], write: [], delete: [], metadataRead: [], metadataWrite: [] } }]);
-  });
-
-  test('are one, also where members make one at the same time', async () => {
+  test('are kept nowhere: logins write nothing, and whoever has the secret has the keys', async () => {
     const values = await Promise.all([one.login(), two.login(), one.login('second', 'x'), two.login('second', 'x')]);
-    expect((await written()).filter((type) => type === '$ui-session-key')).toHaveLength(1);
-    for (const value of values) for (const node of [one, two]) expect(await userOf(node, value)).not.toBeNull();
+    for (const value of values) for (const node of [one, two, await member('shared', 9)]) expect(await userOf(node, value)).not.toBeNull();
+    expect((await world.store.streamInfo(SESSION_ENDS_STREAM)).lastEventNumber).toBe(-1);
   });
 
   test('change every day, and the one before counts as long as what it has signed', async () => {
-    await one.login();
-    await world.clock.advance(KEY_SIGNS_MS - 1);
+    await world.clock.advance(DAY_MS - world.clock.nowMs() % DAY_MS - 1);
     const last = await one.login();
     await world.clock.advance(1);
     const first = await two.login();
-    expect(await written()).toEqual(['$ui-session-key', '$ui-session-key']);
     await world.clock.advance(SESSION_MS - 2);
     for (const node of [one, two, await member('shared', 9)]) expect([await userOf(node, last), await userOf(node, first)]).toEqual([KIM, KIM]);
+    // The key of a day is that of the day which the session names.
+    const keys = new SessionKeys(new FakeKeys(), async () => ['shared']);
+    const [today, tomorrow, again] = [await keys.signing(0), await keys.signing(DAY_MS), await keys.signing(DAY_MS - 1)];
+    expect([today.id, today.bytes]).toEqual([again.id, again.bytes]);
+    expect(tomorrow.bytes).not.toEqual(today.bytes);
+    expect([await keys.keyOf(today.id, DAY_MS), await keys.keyOf('other', 0)]).toEqual([tomorrow, null]);
   });
 
-  test('stand in the stream sealed: nothing of it opens without the token', async () => {
+  test('of a token that came before count until their sessions end, and begin none', async () => {
     const value = await one.login();
-    const content = await contentOf(world.store, SESSION_KEYS_STREAM);
-    expect(content[0]).toMatch(/^\$ui-session-key \{"keyId":"[\w-]{12}","madeMs":\d+,"sealed":"skua-sealed:1:[0-9a-f]{16}:[\w+/=]+"\}$/);
-    expect([await userOf(stranger, value), world.log.at('warn').filter((line) => line.includes('can not be opened'))]).toEqual([null, [expect.any(String)]]);
+    const rotated = await member('new', 9, 'shared');
+    const later = await rotated.login();
+    expect([await userOf(rotated, value), await userOf(rotated, later), await userOf(one, later)]).toEqual([KIM, KIM, null]);
+    expect([await userOf(await member('new', 10), value), await userOf(await member('new', 11), later)]).toEqual([null, KIM]);
   });
 
-  test('that can not be opened are skipped with one warning, and another one is made beside them', async () => {
-    const value = await one.login();
-    const [strange, again] = [await stranger.login(), await stranger.login()];
-    expect([await userOf(stranger, strange), await userOf(stranger, again), await userOf(stranger, value), await userOf(one, strange), await userOf(one, value)]).toEqual([KIM, KIM, null, null, KIM]);
-    expect(await written()).toEqual(['$ui-session-key', '$ui-session-key']);
-    // Both members have met a key of the other.
-    expect(world.log.at('warn').filter((line) => line.includes('can not be opened'))).toHaveLength(2);
+  test('that are not known make a session none, with one warning', async () => {
+    const [value, another] = [await one.login(), await one.login()];
+    expect([await userOf(stranger, value), await userOf(stranger, another)]).toEqual([null, null]);
+    expect(world.log.at('warn').filter((line) => line.includes('not known here'))).toHaveLength(1);
+    expect([await userOf(stranger, await stranger.login()), await userOf(one, value)]).toEqual([KIM, KIM]);
   });
 
-  test('that somebody else has written, or moved, let nobody in', async () => {
+  test('cost whoever guesses the secret as much as a password, and the node once', async () => {
+    const keys = new FakeKeys();
+    const made = new SessionKeys(keys, async () => ['shared', 'before']);
+    const [first] = await Promise.all([made.signing(0), made.signing(0)]);
+    for (let i = 0; i < 3; i++) await made.keyOf('other', 0);
+    expect([first.bytes.length, keys.derivations]).toEqual([32, ['scrypt', 'scrypt']]);
+  });
+
+  test('are asked for by a session that may count alone', async () => {
+    const asked: boolean[] = [];
+    const keys = new FakeKeys();
+    const { sessions } = createSecurity({ store: world.store, keys, clock: world.clock, ids: new SeededIds(5), log: world.log, meter: silentMeter, sessions: { secrets: async (isBeginning) => { asked.push(isBeginning); return ['shared']; } } }, CONFIG);
     const value = await one.login();
-    const [line] = await contentOf(world.store, SESSION_KEYS_STREAM);
-    const key = JSON.parse(line!.slice(line!.indexOf(' ') + 1)) as Record<string, unknown>;
-    const before = await userOf(two, value);
-    for (const data of [{ ...key, keyId: 'other' }, { ...key, madeMs: Number(key['madeMs']) + 1 }, { ...key, sealed: 'AAAA' }, {}, 'text', null]) {
-      await world.store.append(SESSION_KEYS_STREAM, ANY, [{ id: crypto.randomUUID(), type: '$ui-session-key', isJson: true, data: encodeText(JSON.stringify(data)), metadata: new Uint8Array(0) }]);
-    }
-    expect([before, await userOf(two, value), await userOf(await member('shared', 9), value)]).toEqual([KIM, KIM, KIM]);
-    expect(await written()).toHaveLength(7);
+    const long = [...JSON.parse(new TextDecoder().decode(decodeBase64Url(value.split('.')[1]!)!)) as unknown[]].with(4, world.clock.nowMs() + 2 * SESSION_MS);
+    for (const none of ['x', '2.e30.AA', `2.${encodeBase64Url(encodeText(JSON.stringify(long)))}.AAAA`]) expect(await sessions!.find(none)).toBeNull();
+    expect(asked).toEqual([]);
+    expect(await sessions!.find(value)).not.toBeNull();
+    expect(asked).toEqual([false]);
   });
 });
 

@@ -1,7 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
-import { SealedSecrets } from '../../../core/security/sealed-secrets.ts';
 import { createSecurity } from '../../../core/security/security.ts';
 import type { RunningSecurity } from '../../../core/security/security.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
@@ -22,7 +21,7 @@ async function two(...tokens: readonly [string, string]) {
   const securities: RunningSecurity[] = [];
   const open = () => members.open((store, index) => {
     const security = createSecurity({
-      store: store.store, keys: nodeKeys, clock: members.cluster.clock, ids: new SeededIds(80 + index), log: silentLog, meter: silentMeter, sessions: { secrets: async () => new SealedSecrets(nodeKeys, [tokens[index]!]) },
+      store: store.store, keys: nodeKeys, clock: members.cluster.clock, ids: new SeededIds(80 + index), log: silentLog, meter: silentMeter, sessions: { secrets: async () => [tokens[index]!] },
     }, { passwordFormat: 'compatible', allowAnonymousStreamAccess: false, adminPassword: 'changeit', opsPassword: 'changeit' });
     securities.push(security);
     return { security, page: fakePage() };

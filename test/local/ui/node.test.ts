@@ -38,6 +38,10 @@ test('it is built when somebody asks for it, and all that it names is there', as
 
 test('a session outlives the process, by a key that only its owner may read', async () => {
   const file = path.join(folder, 'db', 'session.key');
+  // Who comes with what looks like a session has no file made.
+  const now = Date.now();
+  const forged = Buffer.from(JSON.stringify(['AAAAAAAAAAAA', 'id', 'admin', now, now + 3_600_000, 0, 0, 'x'])).toString('base64url');
+  expect(await (await fetch(`${node.url}/ui/session`, { headers: { ...OURS, cookie: `skua-session=2.${forged}.AAAA` } })).json()).toMatchObject({ user: null });
   expect(() => statSync(file)).toThrow('ENOENT');
   const reply = await fetch(`${node.url}/ui/session`, { method: 'POST', headers: OURS, body: '{"user":"admin","password":"changeit"}' });
   const headers = { cookie: reply.headers.get('set-cookie')!.split(';')[0]! };
