@@ -109,24 +109,24 @@ test('names are looked up and changed only while the directory is the one that w
   const [root, away] = [join(folder, 'data'), join(folder, 'away')];
   const storage = new FilesystemStorage({ root });
   const lock = await storage.lock();
-  const open = await storage.create('a');
+  const open = await storage.create('node-id');
   const refused = async (): Promise<void> => {
-    const calls = [() => storage.create('b'), () => storage.open('a', 'read'), () => storage.list(''), () => storage.size('a'), () => storage.rename('a', 'c'), () => storage.remove('a'), () => storage.lock()];
+    const calls = [() => storage.create('block-sums'), () => storage.open('node-id', 'read'), () => storage.list(''), () => storage.size('node-id'), () => storage.rename('node-id', 'log-id'), () => storage.remove('node-id'), () => storage.lock()];
     for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'storage_unreachable' });
   };
   await rename(root, away);
   await refused();
   expect(await readdir(folder)).toEqual(['away']);
   await mkdir(root);
-  await writeFile(join(root, 'a'), 'of somebody else');
+  await writeFile(join(root, 'node-id'), 'of somebody else');
   await refused();
-  expect(await readdir(root)).toEqual(['a']);
+  expect(await readdir(root)).toEqual(['node-id']);
   await open.writeAt(0, new TextEncoder().encode('ours'));
   await open.close();
   await rm(root, { recursive: true });
   await rename(away, root);
-  expect(await storage.size('a')).toBe(4);
-  await (await storage.create('b')).close();
+  expect(await storage.size('node-id')).toBe(4);
+  await (await storage.create('block-sums')).close();
   await lock.release();
 });
 
