@@ -40,7 +40,8 @@ function isBuilt(file) {
   if (file.startsWith('ui/')) return isPageFile(file.slice('ui/'.length));
   if (/^types(-\w{6})?\//.test(file)) return file.endsWith('.d.ts');
   const entries = ['main', 'worker', 'sandbox-worker', ...SURFACES].flatMap((name) => [`${name}.js`, `${name}.js.map`]);
-  return [...entries, ...REQUIRED.map((name) => `${name}.cjs`), 'package.json', 'quickjs.wasm', 'demo-webhooks.json.gz', 'THIRD-PARTY.txt'].includes(file) || /^[\w.@-]+-[0-9A-Z]{8}\.js(\.map)?$/.test(file);
+  return [...entries, ...REQUIRED.map((name) => `${name}.cjs`), 'package.json', 'quickjs.wasm', 'demo-webhooks.json.gz', 'THIRD-PARTY.txt'].includes(file) || /^[\w.@-]+-[0-9A-Z]{8}\.js(\.map)?$/.test(file)
+    || /^skua-[\w.-]+-linux-(x64|arm64)\.tar\.gz(\.tmp)?$/.test(file);
 }
 
 if (isAll) {

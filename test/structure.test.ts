@@ -79,9 +79,7 @@ const REMOVERS: Readonly<Record<string, string>> = {
   'infra/fs/discard.ts': 'what the storage has renamed',
   'infra/objects/directory-objects.ts': 'keys that it is given',
   'infra/objects/durable-files.ts': 'names that it gave',
-  'local/executable/unpack.ts': 'names of the list and of versions; it has no other files beside it yet',
   'infra/packaging/built.mjs': 'paths that builds give',
-  'infra/packaging/executable.mjs': 'what it made itself',
   'infra/packaging/types.mjs': 'what it made itself',
 };
 const REMOVES = /\b(?:rm|rmSync|rmdir|rmdirSync|unlink|unlinkSync)\b/;
