@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../errors.ts';
 import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
-import { NO_STREAM, PAGE_EVENTS_MAX } from '../streams/api.ts';
+import { ANY, NO_STREAM, PAGE_EVENTS_MAX } from '../streams/api.ts';
 import type { EventStore, NewEvent, StoredEvent } from '../streams/api.ts';
 import { formatMetadata } from '../streams/metadata.ts';
 import { METADATA_TYPE, metastreamOf } from '../streams/names.ts';
@@ -19,9 +19,7 @@ const ENDED_TYPE = '$ui-session-ended';
 /** Stands for no session, where all ends were taken away: sessions that begin from then on count. */
 const NO_SESSION = '';
 const NO_BYTES = new Uint8Array(0);
-/** How often an end is written that others were quicker to write behind, or that is not to be seen here yet. */
-const ATTEMPTS_MAX = 16;
-/** What was written elsewhere is waited for. */
+/** What a leader has written is waited for here. */
 const SEEN_MS = 5_000;
 const LOOK_AGAIN_MS = 50;
 const ABSENT: ReadonlySet<string> = new Set(['stream_not_found', 'stream_deleted', 'event_not_found']);
@@ -91,32 +89,15 @@ export class SessionEnds {
     return Math.max(Math.floor(this.#parts.clock.nowMs()), this.#keptFromMs + 1);
   }
 
-  /** Ends a session for all members. Errors: as an append. */
+  /** Ends a session for all members; then waits until this node has it. Errors: as an append; `too_busy` where that takes long. */
   async end(session: string): Promise<void> {
-    const data = encodeText(JSON.stringify({ session, endedMs: Math.floor(this.#parts.clock.nowMs()) }));
-    for (let i = 1; ; i++) {
+    const { written, clock } = this.#parts;
+    await this.#prepare();
+    await written.append(SESSION_ENDS_STREAM, ANY, [this.#event(ENDED_TYPE, encodeText(JSON.stringify({ session, endedMs: Math.floor(clock.nowMs()) })))]);
+    for (const untilMs = clock.monotonicMs() + SEEN_MS; ; await clock.sleep(LOOK_AGAIN_MS)) {
       await this.refresh();
       if (this.#ended.has(session)) return;
-      if (i > ATTEMPTS_MAX) throw notSettled();
-      await this.#prepare();
-      await this.#append(data);
-    }
-  }
-
-  /** Behind what is known here, or not at all; then waits until this node has it, or what came in its place. */
-  async #append(data: Uint8Array): Promise<void> {
-    const { store, written, clock } = this.#parts;
-    const info = await store.streamInfo(SESSION_ENDS_STREAM);
-    // What was known when it was decided to write: who was quicker is read first.
-    if (!isUnchanged(this.#mark, info)) return;
-    try {
-      await written.append(SESSION_ENDS_STREAM, info.isSoftDeleted ? NO_STREAM : info.lastEventNumber, [this.#event(ENDED_TYPE, data)]);
-    } catch (error) {
-      if (!isSkuaError(error, 'wrong_expected_version')) throw error;
-    }
-    for (const untilMs = clock.monotonicMs() + SEEN_MS; clock.monotonicMs() < untilMs;) {
-      if (!isUnchanged(this.#mark, await store.streamInfo(SESSION_ENDS_STREAM))) return;
-      await clock.sleep(LOOK_AGAIN_MS);
+      if (clock.monotonicMs() >= untilMs) throw new SkuaError('too_busy', 'The end of the session is written, and this member lags behind: try again.', { retryAfterSeconds: 1 });
     }
   }
 
@@ -129,7 +110,6 @@ export class SessionEnds {
     await written.append(metastreamOf(SESSION_ENDS_STREAM), NO_STREAM, [this.#event(METADATA_TYPE, encodeText(metadata))]).catch((error: unknown) => {
       if (!isSkuaError(error, 'wrong_expected_version')) throw error;
     });
-    await this.refresh();
   }
 
   #event(type: string, data: Uint8Array): NewEvent {
@@ -141,7 +121,7 @@ export class SessionEnds {
     const info = await store.streamInfo(SESSION_ENDS_STREAM);
     // Metadata hides events that were there: then all is read anew.
     const isAppended = info.metadataVersion === this.#mark.metadataVersion && info.lastEventNumber > this.#mark.lastEventNumber;
-    const known: Known = isAppended ? { ended: new Map(this.#ended), first: this.#first } : { ended: new Map(), first: info.lastEventNumber + 1 };
+    const known: Known = isAppended ? { ended: this.#ended, first: this.#first } : { ended: new Map(), first: info.lastEventNumber + 1 };
     await this.#take(isAppended ? this.#mark.lastEventNumber + 1 : 0, info, known);
     this.#forget(info, known);
     // Whatever the reading has left out is later than this mark, or is hidden.
@@ -166,9 +146,7 @@ export class SessionEnds {
   #takeOne({ type, data, number }: StoredEvent, known: Known): void {
     known.first = Math.min(known.first, number);
     const { session, endedMs } = membersOf(data);
-    if (type !== ENDED_TYPE || typeof session !== 'string' || typeof endedMs !== 'number') return;
-    known.ended.delete(session);
-    known.ended.set(session, { number, endedMs });
+    if (type === ENDED_TYPE && typeof session === 'string' && typeof endedMs === 'number' && !known.ended.has(session)) known.ended.set(session, { number, endedMs });
   }
 
   /** What the stream does not show any more. */
@@ -193,8 +171,4 @@ function membersOf(data: Uint8Array): Readonly<Record<string, unknown>> {
   } catch {
     return {};
   }
-}
-
-function notSettled(): SkuaError {
-  return new SkuaError('too_busy', 'The stream of sessions is being written to again and again, or this member lags behind: try again.', { retryAfterSeconds: 1 });
 }
