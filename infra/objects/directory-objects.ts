@@ -99,7 +99,8 @@ export class DirectoryObjects implements ObjectStore {
     checkSmall(key, bytes);
     throwIfAborted(signal, key);
     return this.#guard(key, async () => {
-      const root = await this.#mustBeRoot();
+      // What is written to the temporary folder of another root does no harm; before the link it is looked at.
+      const root = this.#root ?? await this.#mustBeRoot();
       const folder = path.dirname(this.#file(key));
       // Of several who create keys in turn, most of those who come too late are spared the writing.
       if (this.#wasLate && infoOf(this.place, key) !== null) return this.#settled(key, root, folder, 'exists');
@@ -107,7 +108,7 @@ export class DirectoryObjects implements ObjectStore {
       return this.#temporary.with((handle) => writeBytes(handle, bytes), async (temporary) => {
         throwIfAborted(signal, key);
         // A copy of the directory may have the temporary file, too, as it was at another moment.
-        await this.#mustStillBe(root);
+        if (!this.#isStill(root)) await this.#mustStillBe(root);
         const isFirst = await this.#place(folder, () => linkOnce(temporary, this.#file(key), key, this.place));
         return this.#settled(key, root, folder, isFirst ? 'created' : 'exists');
       }, true);
@@ -233,7 +234,7 @@ export class DirectoryObjects implements ObjectStore {
     this.#wasLate = outcome === 'exists';
     try {
       await this.#folders.sync(folder);
-      await this.#mustStillBe(root);
+      if (!this.#isStill(root)) await this.#mustStillBe(root);
     } catch (error) {
       throw outcomeUnknown(key, this.place, error);
     }
@@ -255,6 +256,11 @@ export class DirectoryObjects implements ObjectStore {
     await this.#isRoot();
     if (this.#root === null) throw rootMissing(this.place);
     return this.#root;
+  }
+
+  /** The way without a promise, for commits. */
+  #isStill(root: string): boolean {
+    return root === this.#root && identityOf(this.place) === root;
   }
 
   /** What was changed in a root is not in another one, even if that is recognised as the same. */

@@ -2,12 +2,14 @@ import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
 import type { ObjectLogOptions } from '../../core/object-log/api.ts';
 import { commitKey } from '../../core/object-log/keys.ts';
+import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { newestManifest } from '../../core/object-log/manifest.ts';
+import { silentLog } from '../../core/ports/log.ts';
 import { ANY, NO_STREAM } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import { compact } from './compact.ts';
-import { Bucket, event, HookedObjects } from './setup.ts';
+import { Bucket, event, HookedObjects, SMALL } from './setup.ts';
 
 type Opened = Awaited<ReturnType<Bucket['open']>>;
 
@@ -128,6 +130,20 @@ describe('what the store refuses for certain', () => {
     const first = event();
     await expect(instance.store.append('s', ANY, [first])).rejects.toMatchObject({ code: 'commit_outcome_unknown' });
     expect(await ids(await bucket.open())).toEqual([first.id]);
+  });
+
+  test('is logged once when it begins and once when it ends, however many requests meet it', async () => {
+    const bucket = new Bucket();
+    const hooks = new HookedObjects(bucket.objects);
+    const lines: string[] = [];
+    const note = (line: string): void => { lines.push(line); };
+    const instance = await openObjectStore({ ...bucket.world(), objects: hooks, log: { ...silentLog, error: note, info: note } }, SMALL);
+    hooks.onCreate = async () => { throw new SkuaError('storage_denied', 'Read-only.', {}); };
+    for (let i = 0; i < 3; i++) await expect(instance.store.append('s', ANY, [event()])).rejects.toMatchObject({ code: 'storage_denied' });
+    hooks.onCreate = null;
+    for (let i = 0; i < 2; i++) await instance.store.append('s', ANY, [event()]);
+    expect(lines).toEqual(['nothing can be committed', 'commits are made again']);
+    await instance.close();
   });
 
   test('a failing read of the winner says nothing of who won', async () => {
