@@ -143,4 +143,30 @@ test('a cluster over such a directory loses and doubles nothing, and no member e
   await run(2);
 });
 
+test('a data directory that is renamed under its node: 503 where a file has to be made, and on without a restart when it is back', LIMIT, async () => {
+  const node = await startedProcess(['--db', root, '--chunk-size', '1MiB']);
+  nodes.push(node);
+  const append = async (): Promise<number> => {
+    const response = await fetch(`${node.url}/streams/s`, { method: 'POST', headers: { 'content-type': EVENTS }, body: JSON.stringify([{ eventId: randomUUID(), eventType: 'noted', data: { text: 'x'.repeat(200_000) } }]) });
+    await response.body?.cancel();
+    return response.status;
+  };
+  let acknowledged = 0;
+  const away = path.join(folder, 'away');
+  renameSync(root, away);
+  for (let n = 0; n < 12; n++) {
+    const status = await append();
+    if (status === 201) acknowledged++;
+    else expect(status).toBe(503);
+  }
+  expect(acknowledged).toBeLessThan(12);
+  expect(existsSync(root)).toBe(false);
+  renameSync(away, root);
+  for (let n = 0; n < 8; n++) expect(await append()).toBe(201);
+  expect(await idsOf(node.url)).toHaveLength(acknowledged + 8);
+  await node.stop();
+  nodes = [];
+  expect((await ran(['verify', root])).code).toBe(0);
+});
+
 test.skip('a storage that is remounted read-only answers 503 (needs a mount of its own: the simulation does it by the errors of the system)', () => {});
