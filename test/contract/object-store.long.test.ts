@@ -42,6 +42,7 @@ for (const isBlocking of [false, true]) {
     const folder = await mkdtemp(join(tmpdir(), 'skua-objects-'));
     const root = join(folder, 'objects');
     const [objects, other] = [new DirectoryObjects({ root, isBlocking }), new DirectoryObjects({ root, isBlocking })];
+    await objects.begin();
     return {
       objects, other,
       dispose: async () => {
