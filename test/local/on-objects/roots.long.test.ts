@@ -13,6 +13,8 @@ const TROUBLE_MS = Number(process.env['SKUA_ROOTS_SECONDS'] ?? 8) * 1_000;
 /** A commit whose outcome is not known ends after 20 s. */
 const ANSWER_MS = 60_000;
 const WRITERS = 2;
+/** Writers go from node to node, so each has seen some of so many. */
+const OLDER_COMMITS = 20;
 
 let folder: string;
 let root: string;
@@ -41,6 +43,10 @@ function linkAll(from: string, to: string): void {
   }
 }
 
+function newestOf(directory: string): number {
+  return Number(readdirSync(path.join(directory, 'log')).sort().at(-1) ?? 0);
+}
+
 interface Sent { readonly acknowledged: Set<string>; readonly statuses: Map<number, number>; readonly bodies: Set<string> }
 
 /** Appends one event after the other, each again until it is acknowledged, to one node after the other. */
@@ -59,7 +65,7 @@ async function write(urls: readonly string[], isOver: () => boolean, sent: Sent)
       }
       if (status >= 500 && status !== 503) sent.bodies.add(body);
       await pause(20);
-      if (isOver() && tries > 300) return;
+      if (isOver() && tries > 1_000) return;
     }
   }
 }
@@ -71,7 +77,8 @@ async function meddle(random: Random, untilMs: number): Promise<Record<string, n
   for (let n = 0; Date.now() < untilMs; n++) {
     await pause(random.int(50, 400));
     const kind = random.pick(['away', 'empty', 'older', 'snapshot', 'snapshot']);
-    if (kind === 'older' && older === null) continue;
+    // A copy is older where every node has seen a commit that it lacks: one that has all of them is the log, and is used.
+    if (kind === 'older' && (older === null || newestOf(root) - newestOf(older) < OLDER_COMMITS)) continue;
     counts[kind] = (counts[kind] ?? 0) + 1;
     const beside = path.join(folder, `${kind}-${n}`);
     if (kind === 'snapshot') {
