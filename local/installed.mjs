@@ -1,4 +1,4 @@
-// dist/main.js: where an installed package, a service and an image begin. It only looks whether the Node.js is new enough, which the
+// dist/main.js: where an installed package and the archive begin. It only looks whether the Node.js is new enough, which the
 // program itself would tell by an error of its own: `No such built-in module`.
 import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
