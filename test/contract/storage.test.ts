@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BaseFile } from '../../core/object-log/tick/storage-base.ts';
@@ -12,6 +12,8 @@ import { describeStorage } from './storage.contract.ts';
 
 async function filesystem(withIndex: boolean) {
   const folder = await mkdtemp(join(tmpdir(), 'skua-storage-'));
+  // Made by the lock, which not every test takes.
+  for (const name of ['data', 'elsewhere']) await mkdir(join(folder, name));
   const storage = new FilesystemStorage({ root: join(folder, 'data'), ...(withIndex ? { indexRoot: join(folder, 'elsewhere') } : {}) });
   return { storage, dispose: () => rm(folder, { recursive: true, force: true }) };
 }
