@@ -34,7 +34,7 @@ describe('the handler of a function', () => {
       },
     }, new FunctionLog('info', (line) => { lines.push(line); }));
     const failed = await handler(httpEvent('GET', '/'), context());
-    expect(failed).toMatchObject({ statusCode: 503, headers: { 'retry-after': '5' } });
+    expect(failed).toMatchObject({ statusCode: 503, headers: { 'retry-after': '60' } });
     expect(JSON.parse(failed.body!)).toMatchObject({ code: 'storage_denied' });
     // Names of buckets are no caller's business; whoever reads the log needs them.
     expect(failed.body).not.toContain('secret-name');
@@ -46,7 +46,7 @@ describe('the handler of a function', () => {
   it('has no bodies in its failures where senders of webhooks are told nothing', async () => {
     const handler = httpHandler({ serves: (path) => path === '/webhook/a', hasNoErrorBodies: true, open: async () => { throw new SkuaError('storage_denied', 'The bucket refuses.', {}); } }, quiet());
     const failed = await handler(httpEvent('POST', '/webhook/a'), context());
-    expect(failed).toMatchObject({ statusCode: 503, headers: { 'retry-after': '5' }, body: '' });
+    expect(failed).toMatchObject({ statusCode: 503, headers: { 'retry-after': '60' }, body: '' });
     expect(failed.headers).not.toHaveProperty('content-type');
     expect(await handler(httpEvent('GET', '/other'), context())).toMatchObject({ statusCode: 404, body: '' });
   });

@@ -95,6 +95,7 @@ describe('a manifest that names what it must not', () => {
   it('is refused before anything is made, by the manifest and the member, in memory and by the command from a directory', async () => {
     const place = path.join(folder, 'repository');
     const directory = new DirectoryObjects({ root: place });
+    await directory.begin();
     for await (const { key } of listAll(objects, '')) await directory.put(key, (await objects.get(key))!);
     const inMemory = await openTestRepository(objects, { create: false });
     const onDisk = await openTestRepository(directory, { create: false });

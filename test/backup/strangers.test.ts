@@ -57,7 +57,8 @@ async function expectUntouched(objects: ObjectStore): Promise<void> {
 
 describe.each([{ name: 'in memory', open: () => new MemoryObjects() }, { name: 'in a directory', open: () => new DirectoryObjects({ root: path.join(folder, 'in-directory') }) }])('strangers in a repository $name', ({ open }) => {
   it('stop no list, backup, check, search, shipping, prune or restore, are told once, and stay', async () => {
-    const objects = open();
+    const objects: ObjectStore = open();
+    await objects.begin?.();
     await withStrangers(objects);
     const told: string[] = [];
     const repository = await openTestRepository(objects, { create: false }, { onStrangers: tellStrangersOnce((message) => told.push(message)) });
@@ -97,7 +98,9 @@ describe.each([{ name: 'in memory', open: () => new MemoryObjects() }, { name: '
 describe('strangers in the place of a repository', () => {
   it('are told by a command on a line of its own, which does its work', async () => {
     const place = path.join(folder, 'told');
-    await withStrangers(new DirectoryObjects({ root: place }));
+    const objects = new DirectoryObjects({ root: place });
+    await objects.begin();
+    await withStrangers(objects);
     const listed = await ran(['backup', 'list', '--repository', place, '--json']);
     expect(listed.code).toBe(0);
     expect((JSON.parse(listed.out) as { backups: unknown[]; damaged: unknown[] })).toMatchObject({ backups: [{}, {}, {}], damaged: [] });
