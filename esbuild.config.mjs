@@ -34,8 +34,9 @@ async function trimMap(file) {
   await writeFile(file, JSON.stringify(map));
 }
 
-/** Whether a path in `dist` is one that a build gives. */
+/** Whether a path in `dist` is one that a build gives, or what is built writes there: code that Node.js has compiled, and the deployment. */
 function isBuilt(file) {
+  if (/^(?:\.cache|cdk\.out)\//.test(file)) return true;
   if (file.startsWith('functions/')) return isFunctionFile(file.slice('functions/'.length));
   if (file.startsWith('ui/')) return isPageFile(file.slice('ui/'.length));
   if (/^types(-\w{6})?\//.test(file)) return file.endsWith('.d.ts');
