@@ -1,4 +1,4 @@
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { SkuaError } from '../../core/errors.ts';
@@ -6,6 +6,7 @@ import type { ObjectStore } from '../../core/ports/object-store.ts';
 import type { AnchorPlace } from '../../core/proof/anchoring.ts';
 import { type Anchor, parseAnchor } from '../../core/proof/layout.ts';
 import { decodeText, encodeText } from '../../core/text.ts';
+import { makeFolder } from '../fs/make-folder.ts';
 import { identityOf, rootMissing, rootReplaced } from '../fs/root.ts';
 import { openObjects, parsePlace } from '../objects/open.ts';
 
@@ -55,7 +56,7 @@ export function filePlace(file: string): AnchorPlace {
   return {
     name: file,
     async put(anchor) {
-      if (last === '') await mkdir(folder, { recursive: true });
+      if (last === '') await makeFolder(folder);
       else await mustBeRoot();
       const line = `${JSON.stringify(anchor)}\n`;
       const opened = await open(file, 'a');

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { SkuaError } from '../../core/errors.ts';
 import { TEMPORARY_FOLDER } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/errors.ts';
+import { makeFolder } from '../fs/make-folder.ts';
 import { isInPlace } from '../fs/filesystem-file.ts';
 import { rootMissing } from '../fs/root.ts';
 
@@ -161,9 +162,7 @@ export class DurableFolders {
 
   /** Makes the root, and the folders above it, where they are missing. */
   async begin(): Promise<void> {
-    const first = await mkdir(this.#root, { recursive: true });
-    if (first === undefined) return;
-    for (let made = this.#root; made.length >= first.length; made = path.dirname(made)) await this.sync(path.dirname(made));
+    await makeFolder(this.#root);
   }
 
   /**
