@@ -11,7 +11,7 @@ import { newFileKey } from '../../core/object-log/keys.ts';
 import type { DroppedObject, ObjectChunk, ObjectFile, ObjectManifest, ObjectOngoing } from '../../core/object-log/manifest.ts';
 import { createManifest, newestManifest } from '../../core/object-log/manifest.ts';
 import { commitKey } from '../../core/object-log/keys.ts';
-import { listTail, readTail } from '../../core/object-log/instance/refresh.ts';
+import { commitsBetween, listBehind } from '../../core/object-log/instance/tail.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { eachRecord } from '../../core/streams/apply-committed.ts';
@@ -36,9 +36,9 @@ const TABLES_MAX = 3;
 export async function compact(world: ObjectWorld, options: CompactOptions = {}): Promise<Compacted> {
   const old = await newestManifest(world.objects, world.digests);
   if (old === null) return { kind: 'nothing' };
-  const list = await listTail(world, old.boundary - 1);
+  const list = await listBehind(world, old.boundary - 1);
   const last = Math.min(list.last, old.boundary - 1 + (options.commitsMax ?? Number.MAX_SAFE_INTEGER));
-  const commits = list.hasGap ? null : await readTail(world, old.boundary, last);
+  const commits = list.hasGap ? null : await commitsBetween(world, old.boundary, last);
   if (commits === null || commits.length === 0) return { kind: 'nothing' };
   const work = new Compaction(world, old);
   try {

@@ -13,7 +13,7 @@ import { ObjectStorage } from '../../core/object-log/tick/storage.ts';
 import { tick } from '../../core/object-log/tick/tick.ts';
 import type { TickParts, TickReport, TickSettings } from '../../core/object-log/tick/tick.ts';
 import { TickLog } from '../../core/object-log/tick/tick-log.ts';
-import { listTail, readTail } from '../../core/object-log/tick/compaction.ts';
+import { listTail, readTail } from '../../core/object-log/instance/tail.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';

@@ -9,7 +9,7 @@ import { ObjectCommitLog } from '../../object-log/instance/commit-log.ts';
 import { Refresher } from '../../object-log/instance/refresh.ts';
 import { type KnownLog, whyAnotherLog } from '../../object-log/known-log.ts';
 import type { ObjectManifest } from '../../object-log/manifest.ts';
-import { listTail, readTail } from '../../object-log/tick/compaction.ts';
+import { listTail, readTail } from '../../object-log/instance/tail.ts';
 import type { Epoch } from '../../ports/peers.ts';
 import type { Scavenger } from '../../scavenge/api.ts';
 import type { ScavengeStore } from '../../scavenge/run-context.ts';

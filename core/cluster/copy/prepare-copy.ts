@@ -5,7 +5,7 @@ import { openLog } from '../../log/open-log.ts';
 import type { TransactionLog } from '../../log/transaction-log.ts';
 import { LOADS_MAX, type ObjectWorld, TAIL_COMMITS_MAX } from '../../object-log/api.ts';
 import { newestManifest, newestManifestNumber, type ObjectManifest } from '../../object-log/manifest.ts';
-import { listTail, readTail } from '../../object-log/tick/compaction.ts';
+import { listTail, readTail } from '../../object-log/instance/tail.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { isOutdated, manifestEnd } from './bucket-files.ts';
 import { bringChunkRest, restBytes } from './chunk-rest.ts';

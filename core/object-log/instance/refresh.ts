@@ -1,13 +1,12 @@
 import { isSkuaError, SkuaError } from '../../errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import { pageOfKind } from '../../ports/object-kinds.ts';
-import { CARRY_SPAN_COMMITS, GALLOP_MAX, LOADS_MAX, type ObjectWorld, POLL_MS, TAIL_COMMITS_MAX, TAIL_READS_MAX } from '../api.ts';
-import { type Commit, decodeCommitObject } from '../commit-object.ts';
-import { sinceMs, type Stamp, stampOf } from './commit-attempt.ts';
+import { GALLOP_MAX, LOADS_MAX, POLL_MS } from '../api.ts';
+import type { Commit } from '../commit-object.ts';
+import { sinceMs, stampOf } from './commit-attempt.ts';
 import type { Head } from './head.ts';
-import { commitKey, commitNumberOf, COMMITS } from '../keys.ts';
 import { keysOf } from '../manifest.ts';
+import { commitsBetween, listBehind, readCommits } from './tail.ts';
 
 /** Commits of a tail that are read before the first of them is taken in. */
 const SLICE_COMMITS = 16_384;
@@ -74,7 +73,7 @@ export class Refresher {
         continue;
       }
       head.noteSeen(number);
-      const tail = await readTail(head.world, known + 1, number, commits);
+      const tail = await commitsBetween(head.world, known + 1, number, commits);
       if (tail !== null) await head.take(tail);
       else await this.catchUp();
       step = Math.min(2 * step, GALLOP_MAX);
@@ -122,11 +121,11 @@ export class Refresher {
     for (let tries = 0; tries < LOADS_MAX; tries++) {
       const known = head.known;
       const manifest = head.manifest.number;
-      const list = await listTail(head.world, known);
+      const list = await listBehind(head.world, known);
       head.noteSeen(list.last);
       // Commits that are taken in bit by bit are not all in memory at once.
       const last = Math.min(list.last, known + SLICE_COMMITS);
-      const tail = list.hasGap ? null : await readTail(head.world, known + 1, last);
+      const tail = list.hasGap ? null : await commitsBetween(head.world, known + 1, last);
       let isTaken = false;
       if (tail !== null && head.isFresh) {
         await head.take(tail);
@@ -150,65 +149,6 @@ export class Refresher {
 }
 
 function ignore(): void {}
-
-/** The commits of a tail as they were listed. */
-interface TailList {
-  /** Number of the last commit listed; the one before the first where there are none. */
-  readonly last: number;
-  /** When `last` + 1 was proved free. */
-  readonly at: Stamp;
-  /** A number below `last` was not listed. */
-  readonly hasGap: boolean;
-}
-
-/** Lists the commits behind `known`: one LIST a thousand. Throws `too_busy` beyond TAIL_COMMITS_MAX. */
-export async function listTail(world: ObjectWorld, known: number): Promise<TailList> {
-  let last = known;
-  let after = commitKey(known);
-  for (;;) {
-    const at = stampOf(world.clock);
-    const page = await pageOfKind(world.objects, COMMITS, { after });
-    for (const { key } of page.objects) {
-      if (commitNumberOf(key) !== last + 1) return { last, at, hasGap: true };
-      last++;
-    }
-    if (!page.isMore) return { last, at, hasGap: false };
-    after = page.last;
-    if (last - known >= TAIL_COMMITS_MAX) throw new SkuaError('too_busy', `More than ${TAIL_COMMITS_MAX} commits have not been taken into files yet: the tick, which does that, does not run. Look at its log, and at its alarms.`, { commits: last - known, commitsMax: TAIL_COMMITS_MAX });
-  }
-}
-
-/** The commit with this number and those that it carries, by number; null when there is no such object. */
-async function readCommits(world: ObjectWorld, number: number, into: Map<number, Commit>): Promise<Commit | null> {
-  const key = commitKey(number);
-  const bytes = await world.objects.get(key);
-  if (bytes === null) return null;
-  const { commit, carried } = decodeCommitObject(key, number, bytes, world.digests);
-  into.set(number, commit);
-  for (const one of carried) into.set(one.number, one);
-  return commit;
-}
-
-/**
- * The commits from `from` to `to`, ascending; null when an object among them is not there. Every commit that carries a
- * whole span is asked for at once; what these do not carry, because it was too much, is asked for after that.
- */
-export async function readTail(world: ObjectWorld, from: number, to: number, into = new Map<number, Commit>()): Promise<Commit[] | null> {
-  const anchors: number[] = to >= from ? [to] : [];
-  for (let number = Math.floor((to - 1) / CARRY_SPAN_COMMITS) * CARRY_SPAN_COMMITS - 1; number >= from; number -= CARRY_SPAN_COMMITS) anchors.push(number);
-  let isWhole = true;
-  const read = async (): Promise<void> => {
-    for (let number = anchors.shift(); number !== undefined && isWhole; number = anchors.shift()) {
-      if (!into.has(number) && await readCommits(world, number, into) === null) isWhole = false;
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(TAIL_READS_MAX, anchors.length) }, read));
-  for (let number = to; isWhole && number >= from; number--) {
-    if (!into.has(number) && await readCommits(world, number, into) === null) isWhole = false;
-  }
-  if (!isWhole) return null;
-  return Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => into.get(from + i)!);
-}
 
 /** Asks for other writers' commits while somebody waits for events. One line of requests serves all who wait. */
 export class Poller {

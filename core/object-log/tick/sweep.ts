@@ -3,7 +3,7 @@ import type { ObjectInfo, ObjectStore } from '../../ports/object-store.ts';
 import type { ObjectWorld } from '../api.ts';
 import { commitKey, commitNumberOf, COMMITS, FAILURES, FILES, manifestNumberOf, MANIFESTS } from '../keys.ts';
 import { keysOf, type ObjectErasure, type ObjectManifest, readManifest } from '../manifest.ts';
-import type { LogList } from './compaction.ts';
+import type { LogList } from '../instance/tail.ts';
 import { CONTROL, isOldNote } from './control.ts';
 
 /** Objects removed by one tick at most; the rest goes with the next. */
