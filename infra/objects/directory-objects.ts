@@ -5,7 +5,7 @@ import { SkuaError } from '../../core/errors.ts';
 import { checkKey, checkPrefix, checkSmall, OBJECT_LIST_MAX, throwIfAborted } from '../../core/ports/object-store.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore, WhyAnother } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/errors.ts';
-import { identityOf, rootMissing, rootReplaced } from '../fs/root.ts';
+import { deviceIn, identityOf, rootMissing, rootReplaced } from '../fs/root.ts';
 import { infoOf, infosOf, walkKeys } from './directory-walk.ts';
 import { DurableFolders, linkOnce, outcomeUnknown, TemporaryFiles } from './durable-files.ts';
 import { directoryError, isAbsent, readAll, readInto, readIntoBlocking, writeBytes, writeContent } from './file-content.ts';
@@ -15,6 +15,8 @@ interface DirectoryObjectsOptions {
   readonly root: string;
   /** What leftovers of crashes are judged by; the system's time by default. */
   readonly nowMs?: () => number;
+  /** Tells one directory from another; by device and inode by default. */
+  readonly identityOf?: typeof identityOf;
   /** Read and write content on the caller's thread, for a worker that has nothing else to do. Default false. */
   readonly isBlocking?: boolean;
 }
@@ -37,6 +39,7 @@ export class DirectoryObjects implements ObjectStore {
   #cleaning: Promise<void> | undefined;
   /** The last key that was to be created was there already. */
   #wasLate = false;
+  readonly #identityOf: typeof identityOf;
   /** Device and inode of the root; null before it was found. */
   #root: string | null = null;
   /** Those who know what lies in it. */
@@ -47,6 +50,7 @@ export class DirectoryObjects implements ObjectStore {
   constructor(options: DirectoryObjectsOptions) {
     this.place = path.resolve(options.root);
     this.#isBlocking = options.isBlocking ?? false;
+    this.#identityOf = options.identityOf ?? identityOf;
     this.#folders = new DurableFolders(this.place);
     this.#temporary = new TemporaryFiles(this.place, this.#folders, options.nowMs ?? Date.now, () => this.#mustBeRoot());
   }
@@ -141,10 +145,10 @@ export class DirectoryObjects implements ObjectStore {
     throwIfAborted(options.signal, prefix);
     const max = Math.min(options.max ?? OBJECT_LIST_MAX, OBJECT_LIST_MAX);
     await this.#clean();
-    return this.#read(prefix, async () => {
+    return this.#read(prefix, async (look) => {
       const objects: ObjectInfo[] = [];
       let keys: string[] = [];
-      for await (const key of walkKeys(this.place, prefix, options.after ?? '')) {
+      for await (const key of walkKeys(this.place, prefix, options.after ?? '', look)) {
         throwIfAborted(options.signal, prefix);
         if (objects.length + keys.length === max) {
           objects.push(...await infosOf(this.place, keys));
@@ -183,7 +187,7 @@ export class DirectoryObjects implements ObjectStore {
       await this.#isRoot();
       if (this.#root !== null) return;
       await this.#folders.begin();
-      this.#root = identityOf(this.place);
+      this.#root = this.#identityOf(this.place);
     });
   }
 
@@ -243,7 +247,7 @@ export class DirectoryObjects implements ObjectStore {
 
   /** Whether the path leads to the root that is known, or to none while none is. Rejects with `storage_unreachable` where it leads elsewhere. */
   async #isRoot(): Promise<void> {
-    const found = identityOf(this.place);
+    const found = this.#identityOf(this.place);
     this.#root ??= found;
     if (found === this.#root) return;
     if (found === null) throw rootMissing(this.place);
@@ -260,7 +264,7 @@ export class DirectoryObjects implements ObjectStore {
 
   /** The way without a promise, for commits. */
   #isStill(root: string): boolean {
-    return root === this.#root && identityOf(this.place) === root;
+    return root === this.#root && this.#identityOf(this.place) === root;
   }
 
   /** What was changed in a root is not in another one, even if that is recognised as the same. */
@@ -268,10 +272,14 @@ export class DirectoryObjects implements ObjectStore {
     if (await this.#mustBeRoot() !== root) throw rootReplaced(this.place, 'it came while something was written');
   }
 
-  /** Network and overlay file systems change device and inode of what is the same still, so those who know what lies there are asked. */
+  /**
+   * Network file systems, and a mount that is made anew, change the device of what is the same still, so those who know what lies there are asked. On one device another inode is
+   * another directory, which may be a copy that holds all that this process has seen, and lacks what others have committed since.
+   */
   async #recognised(found: string): Promise<void> {
+    if (deviceIn(found) === deviceIn(this.#root!)) throw rootReplaced(this.place, 'its inode is another');
     if (this.#knowing.size === 0) throw rootReplaced(this.place, 'its device or inode is another');
-    const there = new DirectoryObjects({ root: this.place });
+    const there = new DirectoryObjects({ root: this.place, identityOf: this.#identityOf });
     // Nothing is removed there.
     there.#cleaning = Promise.resolve();
     for (const why of this.#knowing) {
@@ -290,10 +298,16 @@ export class DirectoryObjects implements ObjectStore {
   }
 
   /** What was found, or not found, was so in the root that is known. */
-  #read<T>(key: string, work: () => Promise<T>): Promise<T> {
+  #read<T>(key: string, work: (look: () => Promise<void>) => Promise<T>): Promise<T> {
     return this.#guard(key, async () => {
-      const found = await work();
       await this.#isRoot();
+      const root = this.#root;
+      const look = async (): Promise<void> => {
+        await this.#isRoot();
+        if (root !== null && this.#root !== root) throw rootReplaced(this.place, 'it came while something was read');
+      };
+      const found = await work(look);
+      await look();
       return found;
     });
   }

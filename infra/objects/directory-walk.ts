@@ -12,15 +12,17 @@ const PART = /^[A-Za-z0-9._-]+$/;
 
 /**
  * Keys of the files under `root` that begin with `prefix` and lie behind `after`, ascending by code unit. Folders that
- * can't hold any are not read. What no key could have made is passed over.
+ * can't hold any are not read. What no key could have made is passed over. `look` is waited for behind each folder that was read.
  */
-export async function* walkKeys(root: string, prefix: string, after: string, folder = ''): AsyncGenerator<string, void, undefined> {
-  for (const name of await namesInOrder(path.join(root, folder), folder === '')) {
+export async function* walkKeys(root: string, prefix: string, after: string, look: () => Promise<void>, folder = ''): AsyncGenerator<string, void, undefined> {
+  const names = await namesInOrder(path.join(root, folder), folder === '');
+  await look();
+  for (const name of names) {
     const key = folder + name;
     if (!name.endsWith('/')) {
       if (key > after && key.startsWith(prefix)) yield key;
     } else if ((key.startsWith(prefix) || prefix.startsWith(key)) && (key > after || after.startsWith(key))) {
-      yield* walkKeys(root, prefix, after, key);
+      yield* walkKeys(root, prefix, after, look, key);
     }
   }
 }

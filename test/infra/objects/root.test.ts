@@ -2,17 +2,21 @@ import { cp, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { identityOf } from '../../../infra/fs/root.ts';
 import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
 
 let folder: string;
 let root: string;
 let away: string;
 let objects: DirectoryObjects;
+/** On which the root lies. */
+let device = '1';
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'skua-root-'));
   root = join(folder, 'root');
   away = join(folder, 'away');
-  objects = new DirectoryObjects({ root });
+  objects = new DirectoryObjects({ root, identityOf: (at) => identityOf(at)?.replace(/^\d+/, device) ?? null });
+  device = '1';
   await objects.begin();
   await objects.create('a/1', text('1'));
 });
@@ -61,12 +65,13 @@ describe.each(CALLS)('%s', (_, call) => {
   });
 });
 
-test('a copy is used where whoever knows what lies there says that it is the same, and refused with the reason where not', async () => {
+test('a copy on another device is used where whoever knows what lies there says that it is the same, and refused with the reason where not', async () => {
   let why: string | null = 'it is an older copy';
   const forget = objects.recognise(async (there) => await there.get('a/1') === null ? 'it is empty' : why);
   await cp(root, away, { recursive: true });
   await rm(root, { recursive: true });
   await rename(away, root);
+  device = '2';
   await expect(objects.get('a/1')).rejects.toMatchObject({ code: 'storage_unreachable', message: expect.stringContaining('it is an older copy') });
   why = null;
   expect(await objects.get('a/1')).toEqual(text('1'));
@@ -83,7 +88,19 @@ test('what can\'t be read to be recognised is refused, and asked again by the ne
   await cp(root, away, { recursive: true });
   await rm(root, { recursive: true });
   await rename(away, root);
+  device = '2';
   await expect(objects.list('')).rejects.toMatchObject({ code: 'storage_unreachable', message: expect.stringContaining('broken') });
   isBroken = false;
   expect((await objects.list('')).objects).toHaveLength(1);
+});
+
+test('a copy on the same device is never used, whatever it holds: it may lack what others have committed', async () => {
+  objects.recognise(async () => null);
+  await cp(root, `${root}-copy`, { recursive: true });
+  await rename(root, away);
+  await rename(`${root}-copy`, root);
+  await expect(objects.get('a/1')).rejects.toMatchObject({ code: 'storage_unreachable', message: expect.stringContaining('its inode is another') });
+  await rm(root, { recursive: true });
+  await rename(away, root);
+  expect(await objects.get('a/1')).toEqual(text('1'));
 });

@@ -10,6 +10,7 @@ import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { ANY, type NewEvent } from '../../../core/streams/api.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
+import { identityOf } from '../../../infra/fs/root.ts';
 import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
 import { AutoClock } from '../../object-log/auto-clock.ts';
 import { compactionTick } from '../../object-log/tick-kit.ts';
@@ -25,6 +26,7 @@ import { SeededIds } from '../../support/seeded-ids.ts';
  */
 const SEEDS = bySize(12, 60, 400);
 const STEPS = 40;
+const LAST_TRIES = 3;
 const CALM = ['storage_unreachable', 'storage_denied', 'disk_full', 'commit_contended', 'too_busy', 'outcome_unknown'];
 
 /** What is asked at every system call that changes a name. */
@@ -69,9 +71,14 @@ class Roots {
   #away: string | null = null;
   #older: string | null = null;
   #refusal: string | null = null;
+  /** On which the root lies. */
+  #device = 1;
   #isTwin = false;
   /** There and back during one system call is what nobody can see. */
   #isLinking = false;
+  /** System calls so far, and the one at which the last trouble came. */
+  #calls = 0;
+  #sinceCall = 0;
   /** Chance of trouble at each call. */
   chance = 0;
   readonly counts: Record<string, number> = {};
@@ -86,11 +93,17 @@ class Roots {
     this.#random = random;
   }
 
+  /** To another device, where not all have looked yet: who looks for the first time while an older copy lies there can't tell. */
+  hasMoved = false;
+
+  readonly identityOf = (at: string): string | null => identityOf(at)?.replace(/^\d+/, String(this.#device)) ?? null;
+
   #fresh(name: string): string { return join(this.#folder, `${name}-${this.#names++}`); }
 
   async before(op: string, target: string): Promise<void> {
     if (op === 'link') this.#isLinking = false;
     if (!target.startsWith(this.root) || this.#isBusy) return;
+    this.#calls++;
     await this.#meddle(op, true);
     const changes = op !== 'readdir' && (op !== 'open' || target.includes('.tmp'));
     if (this.#refusal !== null && changes) throw failure(this.#refusal);
@@ -109,10 +122,10 @@ class Roots {
   #count(name: string): void { this.counts[name] = (this.counts[name] ?? 0) + 1; }
 
   async #meddle(op: string, isBefore: boolean): Promise<void> {
-    if (this.chance === 0) return;
-    if (this.#isLinking) return;
+    if (this.chance === 0 || this.hasMoved || this.#isLinking) return;
     if (this.#away !== null || this.#refusal !== null) {
-      if (this.#isTwin || this.#random.chance(0.1)) this.mend();
+      // Not in the call before which it went.
+      if (this.#isTwin || (this.#calls > this.#sinceCall && this.#random.chance(0.1))) this.mend();
       return;
     }
     if (op === 'link' && this.#random.chance(0.1)) {
@@ -124,7 +137,9 @@ class Roots {
     // A twin that has the temporary file takes the place for a moment, in which the link is made.
     if (kind === 'twin' && (op !== 'link' || !isBefore)) return;
     // The one moment in which a copy that takes the place for good is not seen.
-    if (kind !== 'fresh' || op !== 'link' || !isBefore) this.trouble(kind);
+    if (kind === 'fresh' && op === 'link' && isBefore) return;
+    this.#sinceCall = this.#calls;
+    this.trouble(kind);
   }
 
   trouble(kind: Trouble): void {
@@ -144,6 +159,8 @@ class Roots {
         cpSync(this.root, to, { recursive: true });
         renameSync(this.root, this.#fresh('left'));
         renameSync(to, this.root);
+        this.#device++;
+        this.hasMoved = true;
         return;
       }
       case 'flash':
@@ -223,7 +240,7 @@ async function simulate(seed: number): Promise<{ problems: readonly string[]; co
     return null;
   };
   const newWriter = (): Writer => {
-    const objects = new DirectoryObjects({ root: roots.root, nowMs: () => clock.nowMs() });
+    const objects = new DirectoryObjects({ root: roots.root, nowMs: () => clock.nowMs(), identityOf: roots.identityOf });
     return { objects, instance: null, world: { objects, clock, ids: new SeededIds(++seeds), digests: nodeDigests, log: silentLog, meter: silentMeter } };
   };
   const instanceOf = async (writer: Writer): Promise<ObjectInstance> => writer.instance ??= await openObjectStore(writer.world, { chunkSizeBytes: 65_536, cacheBytes: 1_048_576, commitDeadlineMs: 3_000, streams: { recentIds: 64, idLookbackEvents: 1_000 } });
@@ -251,6 +268,7 @@ async function simulate(seed: number): Promise<{ problems: readonly string[]; co
   for (let step = 0; step < STEPS; step++) {
     const writer = active = random.chance(0.5) ? first : second;
     const what = random.int(0, 11);
+    if (roots.hasMoved) roots.hasMoved = (await Promise.allSettled([first, second].map(({ objects }) => objects.head('log')))).some(({ status }) => status === 'rejected');
     try {
       if (what === 0) roots.copy();
       else if (what === 1) await compactionTick({ ...writer.world, ids: new SeededIds(++seeds) });
@@ -268,9 +286,8 @@ async function simulate(seed: number): Promise<{ problems: readonly string[]; co
   for (const writer of [first, second]) {
     // Who has seen all of it goes on without a restart.
     const before = acknowledged.size;
-    // A root that came meanwhile is taken for the right one by the first call.
-    await append(writer);
-    if (acknowledged.size === before) await append(writer);
+    // A root that came meanwhile is taken for the right one by the first call, and what became of a write before is found out by another.
+    for (let tries = 0; tries < LAST_TRIES && acknowledged.size === before; tries++) await append(writer);
     if (acknowledged.size === before && open.length === 0) problem(`a writer does not go on when all is well again: ${refusal}`);
     await writer.instance?.close();
     await writer.objects.close();
