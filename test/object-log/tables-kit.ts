@@ -67,7 +67,8 @@ async function importDirectory(storage: Storage, objects: ObjectStore, chunkSize
     chunks.push({ name, ...await upload(name), startNumber, endNumber, isScavenged, physicalBytes, logicalBytes, mapBytes, mapEntryBytes });
   }
   const files: ObjectFile[] = [];
-  for (const name of await storage.list('index')) files.push({ name: `index/${name}`, ...await upload(`index/${name}`) });
+  // What a clean stop has proved is of a directory alone.
+  for (const name of await storage.list('index')) if (name !== 'proven-tables') files.push({ name: `index/${name}`, ...await upload(`index/${name}`) });
   const manifest: ObjectManifest = { format: 1, number: 1, storeId: STORE_ID, writtenMs: 0, chunkSizeBytes, boundary: 1, logEnd, endsChunk: false, chunks, ongoing, files, dropped: [], scavenge: null };
   const world = worldOf(objects, { nowMs: () => 0, monotonicMs: () => 0, sleep: async () => {}, yield: async () => {} }, 33);
   await createManifest(world, manifest);

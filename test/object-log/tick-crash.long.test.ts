@@ -10,13 +10,13 @@ import { SeededIds } from '../support/seeded-ids.ts';
 import { AutoClock } from './auto-clock.ts';
 import { Mirror } from './mirror.ts';
 import { expectNamedFiles, expectScavenged, scavengeable } from './scavenge-kit.ts';
-import { compactionTick, eventsOf, exportDirectory, runTick, type TickOptions, worldOf } from './tick-kit.ts';
+import { beginLog, compactionTick, eventsOf, exportDirectory, runTick, type TickOptions, worldOf } from './tick-kit.ts';
 
 describe('a tick that takes over the tail is killed at any call', () => {
   test('the next one does what was left, and nothing is lost or twice', async () => {
     const clock = new AutoClock();
     const base = new MemoryObjects({ clock });
-    await compactionTick(worldOf(base, clock, 1));
+    await beginLog(worldOf(base, clock, 1));
     const mirror = await Mirror.open(base);
     const ids = new SeededIds(3);
     for (let i = 0; i < 30; i++) await mirror.store.append(`s-${i % 3}`, ANY, eventsOf(ids, 2, 900));
