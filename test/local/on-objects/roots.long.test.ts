@@ -119,7 +119,11 @@ async function meddle(random: Random, untilMs: number): Promise<Record<string, n
     }
     if (kind === 'full') {
       const { bavail, bsize } = statfsSync(folder);
-      must('fallocate', '-l', String(Math.max(bsize, bavail * bsize - LEFT_BYTES)), beside);
+      // Writers may have taken more in the meantime.
+      if (!ranQuietly('fallocate', '-l', String(Math.max(bsize, bavail * bsize - LEFT_BYTES)), beside)) {
+        rmSync(beside, { force: true });
+        continue;
+      }
       await pause(random.int(10, 1_500));
       rmSync(beside);
       continue;
