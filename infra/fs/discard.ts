@@ -1,4 +1,4 @@
-import { chmod, open, stat, unlink } from 'node:fs/promises';
+import { chmod, lstat, open, unlink } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 
 /** What a discarded file has behind its name until it is gone. A start removes files of that name. */
@@ -19,16 +19,16 @@ export function cutsOf(bytes: number): number[] {
 }
 
 /**
- * Cuts a file piece by piece from its end, and then removes it; at once where it has other names (hard links), and when `signal` aborts. What fails is left to
+ * Cuts a file piece by piece from its end, and then removes it; at once where it has other names (hard links) or is a symbolic link, and when `signal` aborts. What fails is left to
  * the next start. The file must have lost its name before: that tells those who still read it, here or in another process, that
  * what they miss is no damage (`FilesystemFile`). A program that copies the files by itself finds no name but that of what is gone, and whoever has taken a hard link before has
  * the whole file; one that had opened it is cut off, as files are not to be copied one by one while a scavenge runs.
  */
 export async function freeBitByBit(file: string, signal?: AbortSignal): Promise<void> {
   try {
-    const { nlink, size: bytes } = await stat(file);
-    // Under another name it is somebody's copy, which must stay whole.
-    if (nlink === 1) await cut(file, bytes, signal);
+    const found = await lstat(file);
+    // Under another name it is somebody's copy, and behind a symbolic link somebody's file: both must stay whole.
+    if (found.isFile() && found.nlink === 1) await cut(file, found.size, signal);
     await unlink(file);
   } catch {
     // It takes up space until then, and does no other harm.

@@ -1,4 +1,4 @@
-import { chmodSync, linkSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, linkSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -43,6 +43,14 @@ describe('a file that is discarded', () => {
     await freeBitByBit(gone);
     expect(readdirSync(folder)).toEqual(['copy']);
     expect(statSync(path.join(folder, 'copy')).size).toBe(3 * DISCARD_STEP_BYTES);
+  });
+
+  test('is only removed where it is a symbolic link: what that leads to stays whole, with its mode', async () => {
+    const elsewhere = file('elsewhere', 3 * DISCARD_STEP_BYTES);
+    symlinkSync(elsewhere, path.join(folder, 'chunk-000000.000000.gone.tmp'));
+    await freeBitByBit(path.join(folder, 'chunk-000000.000000.gone.tmp'));
+    expect(readdirSync(folder)).toEqual(['elsewhere']);
+    expect(statSync(elsewhere)).toMatchObject({ size: 3 * DISCARD_STEP_BYTES, mode: 0o100444 });
   });
 
   test('that is not there is no error', async () => {
