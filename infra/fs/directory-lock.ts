@@ -56,7 +56,10 @@ interface Owner { readonly pid: number; readonly host: string; readonly since: s
 function noteOwner(root: string): void {
   const owner: Owner = { pid: process.pid, host: os.hostname(), since: new Date().toISOString() };
   try {
-    fs.writeFileSync(path.join(root, LOCK_OWNER_FILE), `${JSON.stringify(owner)}\n`);
+    const file = path.join(root, LOCK_OWNER_FILE);
+    // A file of that name may be a link: what it leads to, or shares its bytes with, is not ours.
+    removeFileNow(file, (name) => name === LOCK_OWNER_FILE);
+    fs.writeFileSync(file, `${JSON.stringify(owner)}\n`, { flag: 'wx' });
   } catch {
     // Whoever is refused is told less.
   }

@@ -232,7 +232,8 @@ export class FilesystemStorage implements Storage {
 function openFile(calls: FileCalls, path: string, place: string, flags: number): FilesystemFile {
   const isWritable = (flags & fs.constants.O_RDWR) !== 0;
   for (let tries = 0; tries < OPEN_TRIES_MAX; tries++) {
-    const fd = fs.openSync(place, flags, 0o644);
+    // A pipe would be waited for, for ever.
+    const fd = fs.openSync(place, flags | fs.constants.O_NONBLOCK, 0o644);
     try {
       const found = fs.fstatSync(fd);
       if (!found.isFile()) throw new SkuaError('io_error', `${place} is not a file. Move it out of the data directory.`, { path });

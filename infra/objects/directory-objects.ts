@@ -1,4 +1,4 @@
-import { open, rename, unlink } from 'node:fs/promises';
+import { constants, open, rename, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
@@ -78,7 +78,8 @@ export class DirectoryObjects implements ObjectStore {
 
   async #open(key: string): Promise<FileHandle | null> {
     try {
-      return await open(this.#file(key), 'r');
+      // A pipe would be waited for, for ever.
+      return await open(this.#file(key), constants.O_RDONLY | constants.O_NONBLOCK);
     } catch (error) {
       if (isAbsent(error)) return null;
       throw error;

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { link, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -53,6 +53,16 @@ describe('the lock', () => {
     expect((await lockElsewhere(folder)).stdout).toContain('another process (7 on "else\\nwhere", since 1970-01-01T00:00:00.000Z');
     await lock.release();
     expect(await readdir(folder)).not.toContain(LOCK_OWNER_FILE);
+  });
+
+  test.each([['a symbolic', symlink], ['a hard', link]])('notes its owner in no file that %s link leads to', async (_kind, linkTo) => {
+    await writeFile(join(folder, 'theirs'), 'theirs');
+    await mkdir(join(folder, 'data'));
+    await linkTo(join(folder, 'theirs'), join(folder, 'data', LOCK_OWNER_FILE));
+    const lock = await new FilesystemStorage({ root: join(folder, 'data') }).lock();
+    expect(await readFile(join(folder, 'theirs'), 'utf8')).toBe('theirs');
+    expect(await readFile(join(folder, 'data', LOCK_OWNER_FILE), 'utf8')).toContain(`"pid":${process.pid}`);
+    await lock.release();
   });
 
   test('is held between two storages of one process, and creates the directory', async () => {
@@ -157,4 +167,10 @@ test.each([['ENOSPC', 'disk_full'], ['EDQUOT', 'disk_full'], ['ENOENT', 'file_no
 
 test.each(['EIO', 'ENOSPC', 'EDQUOT'])('a sync that fails with %s is sync_failed', (system) => {
   expect(syncError(Object.assign(new Error('it failed'), { code: system }), 'db/a')).toMatchObject({ code: 'sync_failed', data: { path: 'db/a', systemCode: system } });
+});
+
+test.skipIf(process.platform === 'win32')('a pipe with the name of a chunk is refused, not waited for', async () => {
+  await run('mkfifo', [join(folder, 'chunk-000000.000000')]);
+  const storage = new FilesystemStorage({ root: folder });
+  await expect(storage.open('chunk-000000.000000', 'read')).rejects.toMatchObject({ code: 'io_error', message: expect.stringContaining('is not a file') as string });
 });
