@@ -180,9 +180,10 @@ export class LogFamily {
     const { period } = partsOf(family, logFileName(family, interval, atMs, 1, ending), ending)!;
     let last = 1;
     try {
-      for (const name of readdirSync(folder)) {
-        const parts = partsOf(family, name, ending);
-        if (parts?.period === period) last = Math.max(last, parts.index);
+      for (const entry of readdirSync(folder, { withFileTypes: true })) {
+        const parts = partsOf(family, entry.name, ending);
+        // What is no file can't be written to: the stream goes on behind it.
+        if (parts?.period === period) last = Math.max(last, parts.index + (entry.isDirectory() ? 1 : 0));
       }
     } catch {
       // The folder is made with the first file, and if it can't be read the stream will say why.
@@ -201,7 +202,7 @@ export class LogFamily {
   async #removeOld(): Promise<void> {
     const { folder, retention, name: family, ending, onTrouble } = this.#options;
     try {
-      const files = (await readdir(folder)).flatMap((name) => partsOf(family, name, ending) ?? []);
+      const files = (await readdir(folder, { withFileTypes: true })).flatMap((entry) => (entry.isFile() ? partsOf(family, entry.name, ending) ?? [] : []));
       files.sort((a, b) => compareText(a.period.padEnd(12, '0'), b.period.padEnd(12, '0')) || a.index - b.index);
       for (const { name } of files.slice(0, Math.max(0, files.length - retention))) await removeFile(path.join(folder, name), (one) => partsOf(family, one, ending) !== null);
     } catch (error) {

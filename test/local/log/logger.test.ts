@@ -142,6 +142,18 @@ describe('log files', () => {
     expect(readdirSync(folder()).length).toBeLessThanOrEqual(3);
   });
 
+  test('go on behind a folder with the name of one, which stays, and the oldest go', async () => {
+    mkdirSync(path.join(folder(), 'log_001.json'), { recursive: true });
+    const troubles: unknown[] = [];
+    const target = new LogFiles(files({ sizeBytes: 4_096, retention: 3 }), (_file, error) => troubles.push(error), () => NOW_MS);
+    const event = { atMs: NOW_MS, level: 'info' as const, message: 'x'.repeat(900), fields: {} };
+    for (let i = 0; i < 40; i++) target.write(event, jsonLine(event));
+    await target.close();
+    expect(readdirSync(folder())).toContain('log_001.json');
+    expect(readdirSync(folder())).toHaveLength(4);
+    expect(troubles).toEqual([]);
+  });
+
   test('that can not be written cost one warning, and nothing else', async () => {
     writeFileSync(path.join(root, 'file'), '');
     const { log, lines } = setUp({ files: files({ folder: path.join(root, 'file', 'logs') }) });
