@@ -25,6 +25,8 @@ export interface ExistenceOptions {
   /** Bytes of bits: 10 000 to 4 000 000 000. */
   readonly logicalBytes: number;
   readonly logEnd: number;
+  /** Whatever there is may be of another log, as the index was. Default false. */
+  readonly isAnew?: boolean;
 }
 
 /**
@@ -56,6 +58,7 @@ export class ExistenceFilter {
 
   static async open(options: ExistenceOptions): Promise<ExistenceFilter> {
     const filter = new ExistenceFilter(options);
+    if (options.isAnew === true) return filter;
     const shown = await filter.#readCheckpoint();
     if (shown < 0) return filter;
     const wrong = await filter.#load();

@@ -44,6 +44,8 @@ export interface StreamIndexOptions {
   readonly settings?: Partial<IndexSettings>;
   /** End of the log: an index that reaches to it or beyond is of another log and discarded. */
   readonly logEnd: number;
+  /** As `TableStore` has it. */
+  readonly whyAnother?: (path: string) => Promise<string | null>;
   readonly hasher?: StreamHasher;
   readonly onProgress?: (progress: JobProgress) => void;
 }
@@ -120,13 +122,13 @@ export class StreamIndex {
    * on. Throws `bad_option`.
    */
   static async open(options: StreamIndexOptions): Promise<StreamIndex> {
-    const { ports, logEnd, onProgress } = options;
+    const { ports, logEnd, whyAnother, onProgress } = options;
     const settings: IndexSettings = { ...DEFAULT_INDEX_SETTINGS, ...options.settings };
     checkSettings(settings);
-    const tables = await TableStore.open({ ports, settings, logEnd }, onProgress === undefined ? {} : { onProgress });
+    const tables = await TableStore.open({ ports, settings, logEnd, ...(whyAnother !== undefined && { whyAnother }) }, onProgress === undefined ? {} : { onProgress });
     const logicalBytes = settings.existenceFilterBytes;
     try {
-      const existence = logicalBytes === 0 ? null : await ExistenceFilter.open({ ...ports, logicalBytes, logEnd });
+      const existence = logicalBytes === 0 ? null : await ExistenceFilter.open({ ...ports, logicalBytes, logEnd, isAnew: tables.wasAnothers });
       return new StreamIndex({ options, settings, tables, existence });
     } catch (error) {
       await tables.close();

@@ -36,6 +36,8 @@ export interface TableStoreOptions {
   };
   /** End of the log: an index that has entries at or beyond it belongs to another log. */
   readonly logEnd: number;
+  /** Why a table can't be of this log, by what some of its entries name; null where nothing says so. Default: nobody asks. */
+  readonly whyAnother?: (path: string) => Promise<string | null>;
 }
 
 type Levels = readonly (readonly TableReader[])[];
@@ -92,6 +94,8 @@ export class TableStore {
   /** The tables in the order in which they are searched: levels upwards, in each from the last to the first. */
   newestFirst: readonly TableReader[] = [];
   wasReset: string | null = null;
+  /** It was discarded because another log was seen in it: what lies beside it may be of that one, too. */
+  wasAnothers = false;
   /** Merges that have ended. */
   merges = 0;
   /** Tables that are being merged. */
@@ -146,6 +150,21 @@ export class TableStore {
       }
     }
     this.#show(levels, map.commitCheckpoint, map.prepareCheckpoint);
+    await this.#discardAnothers();
+  }
+
+  /** A folder of the index that another node was given, too, has that one's tables: events of this log would be missing, and numbers given twice. */
+  async #discardAnothers(): Promise<void> {
+    const { whyAnother } = this.#options;
+    const ends = new Set([this.newestFirst[0], this.newestFirst.at(-1)]);
+    for (const table of ends) {
+      const why = table === undefined ? null : await whyAnother?.(table.path) ?? null;
+      if (why === null) continue;
+      await this.#closeTables();
+      this.wasAnothers = true;
+      this.wasReset = `it is of another log: ${why}`;
+      return this.#reset(null);
+    }
   }
 
   #openTable(path: string): Promise<TableReader> {

@@ -7,7 +7,9 @@ import { SkuaError } from '../errors.ts';
 import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import { replayLog } from '../index/replay.ts';
 import type { StreamHasher } from '../stream-hash.ts';
+import { LogOfEntries } from '../index/of-log.ts';
 import { StreamIndex } from '../index/stream-index.ts';
+import { streamHasher } from '../stream-hash.ts';
 import { findLastEpoch } from '../log/epochs.ts';
 import { ChunkMap, type ChunkMapView } from '../log/chunk-map.ts';
 import { openLog } from '../log/open-log.ts';
@@ -223,11 +225,13 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
 async function openIndex(options: OpenStoreOptions, cache: BlockCache, log: TransactionLog): Promise<StreamIndex> {
   const { world, onProgress } = options;
   const { hasher, ...settings } = options.index ?? {};
+  const entries = new LogOfEntries(log.table, hasher ?? streamHasher);
   const index = await StreamIndex.open({
     ports: { ...world, cache },
     settings,
     ...(hasher !== undefined && { hasher }),
     logEnd: log.end,
+    whyAnother: (path) => entries.whyAnother(world.storage, path),
     onProgress: (progress) => onProgress?.({ phase: 'verifying-index', bytesDone: progress.done, bytesTotal: progress.total }),
   });
   try {

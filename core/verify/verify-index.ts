@@ -5,6 +5,7 @@ import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../index/existen
 import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap } from '../index/index-map.ts';
 import type { IndexMap } from '../index/index-map.ts';
 import { Hash64 } from '../stream-hash.ts';
+import { FITS, LogOfEntries, REMOVED } from '../index/of-log.ts';
 import { BloomBudget } from '../index/table-bloom.ts';
 import { bloomPathOf } from '../index/table-format.ts';
 import { openTable, readBatches } from '../index/table-scan.ts';
@@ -13,7 +14,7 @@ import { TableReader } from '../index/table-search.ts';
 import { checkMd5 } from '../index/table-verify.ts';
 import type { ChunkTable } from '../log/chunk-table.ts';
 import { END, HIT, untilHit } from '../cache/step.ts';
-import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf, TOMBSTONE } from '../log/records.ts';
+import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../log/records.ts';
 import { scanLog } from '../log/scan.ts';
 import { silentLog } from '../ports/log.ts';
 import type { VerifyFinding, VerifyNote, VerifyProgress, VerifyRun } from './run.ts';
@@ -66,6 +67,7 @@ async function checkTable(run: VerifyRun, path: string, log: ChunkTable): Promis
     }
     const bloom = await loadBloom(run, bloomPathOf(path));
     let index = 0;
+    const entries = new LogOfEntries(log, run.hasher);
     let last: [number, number, number, number] = [Infinity, Infinity, Infinity, Infinity];
     for await (const batch of readBatches(run.storage, path)) {
       for (let i = 0; i < batch.count; i++, index++) {
@@ -77,7 +79,7 @@ async function checkTable(run: VerifyRun, path: string, log: ChunkTable): Promis
         if (bloom && !bloom.mayContain(entry[0], entry[1])) run.add('error', 'bloom_missing', bloomPathOf(path), null, `The bloom filter of ${path} denies a stream that the table holds (entry ${index}); delete the filter.`);
         last = entry;
       }
-      await checkEntriesInLog(run, path, batch, index - batch.count, shape.entryBytes, log);
+      await checkEntriesInLog(run, path, batch, index - batch.count, shape.entryBytes, entries);
     }
     return true;
   } catch (error) {
@@ -91,37 +93,11 @@ function compare(a: readonly number[], b: readonly number[]): number {
   return 0;
 }
 
-/** Each entry must lead to a record of that stream and number, or to one that a scavenge has removed. */
-async function checkEntriesInLog(run: VerifyRun, path: string, batch: EntryBatch, firstIndex: number, entryBytes: number, log: ChunkTable): Promise<void> {
+async function checkEntriesInLog(run: VerifyRun, path: string, batch: EntryBatch, firstIndex: number, entryBytes: number, log: LogOfEntries): Promise<void> {
   const order = Array.from({ length: batch.count }, (_, i) => i).sort((a, b) => batch.positions[a]! - batch.positions[b]!);
-  const frame = new RecordFrame();
-  const fields = new PrepareFields();
-  const hash = new Hash64();
   for (const i of order) {
-    const position = batch.positions[i]!;
-    const at = 128 + (firstIndex + i) * entryBytes;
-    const wrong = (what: string) => run.add('error', 'index_wrong_entry', path, at, `Entry ${firstIndex + i} of ${path} names position ${position}, ${what}.`);
-    if (position >= log.end) {
-      wrong(`beyond the log's end at ${log.end}`);
-      continue;
-    }
-    const outcome = await untilHit(() => {
-      const boundary = log.isBoundary(position);
-      return boundary === HIT ? log.readAt(position, frame) : boundary;
-    });
-    if (outcome === END) {
-      if (!log.chunkAt(position)?.isScavenged) wrong('where no record starts');
-      continue;
-    }
-    if (frame.type !== PREPARE) {
-      wrong('where there is no event');
-      continue;
-    }
-    parsePrepare(frame, fields);
-    run.hasher.hashUtf8(frame.bytes, fields.streamAt, fields.streamLength, hash);
-    const number = (fields.flags & FLAG_STREAM_DELETE) !== 0 ? TOMBSTONE : fields.eventNumber;
-    if (hash.hi !== batch.hi[i] || hash.lo !== batch.lo[i]) wrong(`where there is an event of stream '${streamOf(frame, fields)}'`);
-    else if (fields.isCommitted && number !== batch.versions[i]) wrong(`where there is event ${number}, not ${batch.versions[i]}`);
+    const found = await log.found(batch, i);
+    if (found !== FITS && found !== REMOVED) run.add('error', 'index_wrong_entry', path, 128 + (firstIndex + i) * entryBytes, `Entry ${firstIndex + i} of ${path} names position ${batch.positions[i]}, ${found}.`);
   }
 }
 
