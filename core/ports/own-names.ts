@@ -38,6 +38,8 @@ const REMOVABLE: ReadonlyMap<string, readonly RegExp[]> = new Map([
 /** By folder: what is ours, or the reference's, and goes with nobody who clears a directory: locks, the key of sessions, what is kept of a damaged index. */
 const STANDING: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ['', [/^skua\.lock(\.owner|-journal)?$/, /^session\.key(\.\{guid\}\.tmp)?$/, /^eventstore\.sock$/, /^tag\.chk$/, /^kurrent\.ddb(\.wal)?$/, /^index-backup-\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2}\.\d{3}$/]],
+  // Where it lies elsewhere.
+  ['index', [/^skua\.lock(\.owner|-journal)?$/]],
 ]);
 
 /** Folders of a data directory that have our files in them, '' for itself. */

@@ -113,5 +113,5 @@ function notLocked(error: unknown, root: string, file: string): SkuaError {
 
 function locked(root: string): SkuaError {
   const owner = ownerText(root);
-  return new SkuaError('directory_locked', `The directory ${root} is in use by ${owner ?? 'another process'}. Stop that one first, or name another directory with --db.`, { path: root, ...(owner !== null && { owner }) });
+  return new SkuaError('directory_locked', `The directory ${root} is in use by ${owner ?? 'another process'}. Stop that one first, or name another directory with --db (of an index, with --index).`, { path: root, ...(owner !== null && { owner }) });
 }

@@ -2,7 +2,8 @@ import * as fs from 'node:fs';
 import { chmod, readdir, rename, stat, statfs, unlink } from 'node:fs/promises';
 import * as path from 'node:path';
 import { SkuaError } from '../../core/errors.ts';
-import { checkPath, checkRemoval, checkRename, fileNotFound, folderOf } from '../../core/ports/storage.ts';
+import { isDataName } from '../../core/ports/own-names.ts';
+import { checkPath, checkRemoval, checkRename, fileNotFound } from '../../core/ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage.ts';
 import { LOCK_FILE, lockDirectory } from './directory-lock.ts';
 import { storageError, systemCode } from './errors.ts';
@@ -61,7 +62,7 @@ export class FilesystemStorage implements Storage {
       const entries = await readdir(this.#folder(folder), { withFileTypes: true });
       const names: string[] = [];
       for (const entry of entries) {
-        if (entry.isDirectory() || (folder === '' && entry.name.startsWith(LOCK_FILE))) continue;
+        if (entry.isDirectory() || ((folder === '' || folder === 'index') && entry.name.startsWith(LOCK_FILE))) continue;
         names.push(entry.name);
       }
       this.#checkRoot();
@@ -183,15 +184,29 @@ export class FilesystemStorage implements Storage {
     } catch (error) {
       throw storageError(error, this.root);
     }
-    const lock = lockDirectory(this.root);
+    const locks = this.#lockAll();
     // Not before: an overlay file system may give a folder another inode when it is first written to.
     this.#identity = identityOf(this.root);
     return {
       release: async () => {
         await this.#discards.end();
-        await lock.release();
+        for (const lock of locks) await lock.release();
       },
     };
+  }
+
+  /** An index elsewhere is one process's at a time, too; where it is that of another data directory, it is not for whoever uses that one. */
+  #lockAll(): StorageLock[] {
+    const owner = path.dirname(this.indexRoot);
+    const isOfAnother = !this.#hasIndexInside && owner !== this.root && namesIn(owner).some(isDataName);
+    const locks: StorageLock[] = [];
+    try {
+      for (const place of [this.root, ...(this.#hasIndexInside ? [] : [this.indexRoot]), ...(isOfAnother ? [owner] : [])]) locks.push(lockDirectory(place));
+      return locks;
+    } catch (error) {
+      for (const lock of locks) lock.release().catch(() => {});
+      throw error;
+    }
   }
 
   get #hasIndexInside(): boolean { return this.indexRoot.startsWith(this.root + path.sep); }
@@ -219,11 +234,11 @@ export class FilesystemStorage implements Storage {
   /** Where a file of the port lies on this machine. */
   #file(name: string): string {
     checkPath(name);
-    if (name === 'index') return this.indexRoot;
-    if (name.startsWith('index/')) return path.join(this.indexRoot, name.slice('index/'.length));
-    if (folderOf(name) === '' && name.startsWith(LOCK_FILE)) {
+    if (name.startsWith(LOCK_FILE) || name.startsWith(`index/${LOCK_FILE}`)) {
       throw new SkuaError('io_error', `${LOCK_FILE} belongs to the storage itself: opening it would let go of the lock. This is a defect.`, { path: name });
     }
+    if (name === 'index') return this.indexRoot;
+    if (name.startsWith('index/')) return path.join(this.indexRoot, name.slice('index/'.length));
     return path.join(this.root, name);
   }
 }
@@ -245,6 +260,15 @@ function openFile(calls: FileCalls, path: string, place: string, flags: number):
     fs.closeSync(fd);
   }
   throw fileNotFound(path);
+}
+
+/** None where nobody may look. */
+function namesIn(folder: string): string[] {
+  try {
+    return fs.readdirSync(folder);
+  } catch {
+    return [];
+  }
 }
 
 async function liftSeal(file: string): Promise<void> {

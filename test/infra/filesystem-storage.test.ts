@@ -65,6 +65,22 @@ describe('the lock', () => {
     await lock.release();
   });
 
+  test('is that of an index elsewhere, too, and of the data directory whose index that is', async () => {
+    const indexRoot = join(folder, 'theirs', 'index');
+    await mkdir(indexRoot, { recursive: true });
+    await writeFile(join(folder, 'theirs', 'writer.chk'), '');
+    const [one, other, theirs] = [new FilesystemStorage({ root: join(folder, 'one'), indexRoot }), new FilesystemStorage({ root: join(folder, 'other'), indexRoot }), new FilesystemStorage({ root: join(folder, 'theirs') })];
+    const lock = await one.lock();
+    expect(await one.list('index')).toEqual([]);
+    await expect(other.lock()).rejects.toMatchObject({ code: 'directory_locked', data: { path: indexRoot } });
+    await expect(theirs.lock()).rejects.toMatchObject({ code: 'directory_locked' });
+    await lock.release();
+    const next = await theirs.lock();
+    await expect(other.lock()).rejects.toMatchObject({ code: 'directory_locked', data: { path: join(folder, 'theirs') } });
+    await next.release();
+    await (await other.lock()).release();
+  });
+
   test('is held between two storages of one process, and creates the directory', async () => {
     const root = join(folder, 'fresh', 'data');
     const lock = await new FilesystemStorage({ root }).lock();
