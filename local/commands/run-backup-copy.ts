@@ -12,7 +12,7 @@ import { coloursFor, counted, EXIT, line, shellWord } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, UsageError } from '../cli/failure.ts';
-import { refuseFile } from '../cli/directory.ts';
+import { foldersOf, refuseFile, refuseOverlap } from '../cli/directory.ts';
 import { AnswerError, expectStatus, NodeClient } from '../cli/node-client.ts';
 import { bytesText, elapsedText } from '../cli/progress.ts';
 import type { backupCopyOptions } from './options.ts';
@@ -32,33 +32,18 @@ export async function runBackupCopy({ options }: Input<typeof backupCopyOptions>
   if (options.to === null) throw new UsageError('Name the directory for the copy with --to DIR.');
   const to = path.resolve(options.to);
   await refuseFile(to, '--to');
-  refuseOverlap(to, options.db, options.index);
+  // Copying a directory into itself would never end, and a lock taken there would be the node's own.
+  await refuseOverlap({ read: foldersOf(options.db, options.index), written: foldersOf(to, null), name: '--to' });
   const target = new FilesystemStorage({ root: to });
   const started = systemClock.monotonicMs();
-  const report = await runInterruptibly(INTERRUPTED, io, ({ signal, progress }) => withSource(options, io, signal, async (source) => {
-    const lock = await target.lock();
-    try {
-      return await copyFiles({
-        source, target, mode, clock: systemClock, digests: nodeDigests, signal,
-        onProgress: ({ bytesDone, bytesTotal, path: file }) => progress.update({ label: 'copying', bytesDone, bytesTotal, detail: file }),
-      });
-    } finally {
-      await lock.release();
-    }
-  }));
+  const report = await runInterruptibly(INTERRUPTED, io, ({ signal, progress }) => withSource(options, io, signal, (source) => copyFiles({
+    source, target, mode, clock: systemClock, digests: nodeDigests, signal,
+    onProgress: ({ bytesDone, bytesTotal, path: file }) => progress.update({ label: 'copying', bytesDone, bytesTotal, detail: file }),
+  })));
   const seconds = (systemClock.monotonicMs() - started) / 1_000;
   if (options.json) line(io.stdout, JSON.stringify({ ...report, to, seconds }));
   else show(report, to, seconds, io);
   return EXIT.ok;
-}
-
-/** Copying a directory into itself would never end, and a lock taken there would be the node's own. */
-function refuseOverlap(to: string, db: string | null, index: string | null): void {
-  for (const folder of [db, index]) {
-    if (folder === null) continue;
-    const from = path.resolve(folder);
-    if (to === from || to.startsWith(from + path.sep) || from.startsWith(to + path.sep)) throw new CommandError('directory_not_empty', `${to} is, holds or lies in the directory that is copied (${from}). Name another one with --to.`, EXIT.refused);
-  }
 }
 
 function show({ mode, nodeId, logEnd, copied, kept, removed, bytesCopied, wasUnfinished }: CopyReport, to: string, seconds: number, io: Io): void {

@@ -16,7 +16,7 @@ import { coloursFor, counted, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, UsageError } from '../cli/failure.ts';
-import { refuseFile, requireDirectory } from '../cli/directory.ts';
+import { foldersOf, refuseFile, refuseOverlap, requireDirectory } from '../cli/directory.ts';
 import { bytesText, elapsedText } from '../cli/progress.ts';
 import type { Phases, Progress } from '../cli/progress.ts';
 import type { restoreOptions } from './options.ts';
@@ -38,7 +38,9 @@ export async function runRestore({ options }: Input<typeof restoreOptions>, io: 
   const target = new FilesystemStorage({ root, isOffline: true, ...(options.index !== null && { indexRoot: options.index }) });
   const report = await runInterruptibly(INTERRUPTED, io, ({ signal, progress }) => withRestoreWorld(target, io, async (machine) => {
     const world: RestoreWorld = { ...machine, signal, force: options.force, parallel: options.parallel, onProgress: (state) => show(progress, state) };
-    return refusalsOf(root, await isCopy(place, options) ? fromCopy(place, world, options) : fromRepository(place, world, options, io), options);
+    const isOfFiles = await isCopy(place, options);
+    if (isOfFiles && place.kind === 'directory') await refuseOverlap({ read: foldersOf(place.path, null), written: foldersOf(root, options.index), name: options.index === null ? '--db' : '--db, and --index' });
+    return refusalsOf(root, isOfFiles ? fromCopy(place, world, options) : fromRepository(place, world, options, io), options);
   }));
   const seconds = (systemClock.monotonicMs() - started) / 1_000;
   const { earlierMs, ...document } = report;

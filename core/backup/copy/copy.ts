@@ -66,6 +66,18 @@ export interface CopyReport {
  * one that holds anything, and before anything has changed.
  */
 export async function copyFiles(options: CopyOptions): Promise<CopyReport> {
+  const { target, source: { snapshot: { nodeId } }, mode } = options;
+  // What is refused leaves no folder and no lock.
+  await checkTarget(target, nodeId, mode);
+  const lock = await target.lock();
+  try {
+    return await copyLocked(options);
+  } finally {
+    await lock.release();
+  }
+}
+
+async function copyLocked(options: CopyOptions): Promise<CopyReport> {
   const { source, target: storage, mode, clock } = options;
   const { nodeId, checkpoints } = source.snapshot;
   const wasUnfinished = await checkTarget(storage, nodeId, mode);

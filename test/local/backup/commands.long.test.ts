@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -99,6 +99,24 @@ describe('copies of files', () => {
     const inUse = await new FilesystemStorage({ root: at('c') }).lock();
     expect((await run('backup', 'copy', '--differential', '--db', at('data'), '--to', at('c'))).code).toBe(3);
     await inUse.release();
+  });
+
+  test('a copy is not restored to where it lies, or over its own index, also by way of a link', async () => {
+    await fill(at('data'), 's', 5);
+    await json('backup', 'copy', '--full', '--db', at('data'), '--to', at('c'));
+    symlinkSync(at('c'), at('link'));
+    const before = readdirSync(at('c'), { recursive: true }).sort();
+    for (const words of [['--db', at('c')], ['--db', at('c', 'inside')], ['--db', at('link')], ['--db', at('r'), '--index', at('c', 'index')], ['--db', at('r'), '--index', at('link', 'index')]]) {
+      expect(await run('restore', '--from', at('c'), ...words, '--force'), words.join(' ')).toMatchObject({ code: 4, err: expect.stringContaining('holds or lies in') });
+    }
+    expect(readdirSync(at('c'), { recursive: true }).sort()).toEqual(before);
+    await fill(at('another'), 's', 5);
+    rmSync(at('c', 'skua.lock'), { force: true });
+    expect(await run('backup', 'copy', '--full', '--db', at('another'), '--to', at('c'))).toMatchObject({ code: 4 });
+    expect(existsSync(at('c', 'skua.lock'))).toBe(false);
+    mkdirSync(at('linked'));
+    symlinkSync(at('data', 'index'), at('linked', 'index'));
+    expect(await run('backup', 'copy', '--full', '--db', at('data'), '--to', at('linked'))).toMatchObject({ code: 4, err: expect.stringContaining('holds or lies in') });
   });
 
   test('--snapshot says in which order to go, and ends with 1 where it can not', async () => {

@@ -45,11 +45,8 @@ async function main(what: string, from: string, to: string, changes: number): Pr
     return;
   }
   const snapshot = await snapshotOfDirectory({ storage: source, clock: systemClock, ids: systemIds, digests: nodeDigests, log: silentLog });
-  // It makes the directory.
-  const lock = await target.lock();
   target.left = changes;
   await copyFiles({ source: snapshot, target, mode: what === 'full' ? 'full' : 'differential', clock: systemClock, digests: nodeDigests });
-  await lock.release();
   await snapshot.release();
 }
 
