@@ -10,7 +10,7 @@ import { GrpcError, STATUS } from './grpc/call.ts';
 import type { Ending } from './grpc/call.ts';
 import { notLeader } from './grpc/errors.ts';
 import { readBatchAppendResp, StreamsService, writeBatchAppendReq } from './grpc/messages/streams.ts';
-import type { BatchAppendReqOptions, BatchAppendReqProposedMessage, BatchAppendResp } from './grpc/messages/streams.ts';
+import type { AppendReqProposedMessage, BatchAppendReqOptions, BatchAppendResp } from './grpc/messages/streams.ts';
 import { decode, encode } from './grpc/messages/wire.ts';
 import { answerOf, MessageBlock, unframed } from './grpc/passed-on.ts';
 import { AnsweredElsewhere, isUndecided } from './grpc/streams/batch-errors.ts';
@@ -171,7 +171,7 @@ function expectationOf(version: number): Partial<BatchAppendReqOptions> {
 }
 
 /** Ids in the form that takes less room; what is none goes as the text that it is, and is refused there. */
-function proposed({ id, type, isJson, data, metadata }: NewEvent): BatchAppendReqProposedMessage {
+function proposed({ id, type, isJson, data, metadata }: NewEvent): AppendReqProposedMessage {
   return { id: { text: id, isStructured: isUuid(id) }, metadata: new Map([['type', type], ['content-type', isJson ? 'application/json' : 'application/octet-stream']]), customMetadata: metadata, data };
 }
 

@@ -10,6 +10,7 @@ import * as users from '../../handlers/grpc/messages/users.ts';
 import { ALL_ONES, BEYOND, decode, DEPTH_MAX, encode, frame, MalformedMessage, NO_BYTES, PREFIX_BYTES, TEXTS_MAX } from '../../handlers/grpc/messages/wire.ts';
 import type { Reader, Uuid, Writer } from '../../handlers/grpc/messages/wire.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
+import type { MethodShape } from '../../handlers/grpc/call.ts';
 import { readBatchChunk } from '../../handlers/grpc/streams/batch-messages.ts';
 import { bySize } from '../support/run-size.ts';
 import { Random } from '../support/random.ts';
@@ -36,11 +37,24 @@ function nameIn(type: protobuf.Type): string {
   return type.parent instanceof protobuf.Type ? nameIn(type.parent) + type.name : type.name;
 }
 
-/** Every message of the .proto files that has a generated function; identifiers have theirs in `wire.ts`, and are seen within others. */
+/** By the full name of a message the function of a method that reads or writes it, which may be one of another message with the same fields. */
+const OF_METHODS = new Map<string, Pick<Ours, 'read' | 'write'>>();
+for (const module of modules.values()) {
+  for (const [name, value] of Object.entries(module as Record<string, { readonly name: string; readonly methods: Readonly<Record<string, MethodShape<never, never>>> }>)) {
+    if (!name.endsWith('Service')) continue;
+    for (const [method, { readRequest, writeResponse }] of Object.entries(value.methods)) {
+      const { resolvedRequestType, resolvedResponseType } = PROTOS.lookupService(value.name).methods[method]!.resolve() as protobuf.Method;
+      OF_METHODS.set(resolvedRequestType!.fullName, { ...OF_METHODS.get(resolvedRequestType!.fullName), read: readRequest });
+      OF_METHODS.set(resolvedResponseType!.fullName, { ...OF_METHODS.get(resolvedResponseType!.fullName), write: writeResponse });
+    }
+  }
+}
+
+/** Every message of the .proto files that has a function; identifiers have theirs in `wire.ts`, and are seen within others. */
 const OURS: readonly Ours[] = typesIn(PROTOS).filter(({ fullName }) => !fullName.startsWith(`.${UUID}`)).map((type) => {
   const file = type.filename!.replace(/^.*\/(.*)\.proto$/, '$1');
   const module = modules.get(`${file}.ts`) ?? {};
-  return { type, read: module[`read${nameIn(type)}`], write: module[`write${nameIn(type)}`] } as Ours;
+  return { type, read: module[`read${nameIn(type)}`], write: module[`write${nameIn(type)}`], ...OF_METHODS.get(type.fullName) } as Ours;
 }).filter(({ read, write }) => read !== undefined || write !== undefined);
 
 /** The two largest safe integers stand for others (`wire.ts`). */

@@ -2,23 +2,6 @@
 import * as wire from './wire.ts';
 import type { Reader, Writer } from './wire.ts';
 
-const NOTHING = {};
-
-export interface Empty {
-}
-
-export function readEmpty(reader: Reader, end: number, depth: number): Empty {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
-}
-
-export function writeEmpty(_message: Empty, _writer: Writer): void {
-}
-
 export interface Timestamp {
   readonly seconds: number | bigint;
   readonly nanos: number;

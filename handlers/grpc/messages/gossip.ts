@@ -1,13 +1,12 @@
 // Made of gossip.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
 import type { Uuid, Writer } from './wire.ts';
-import { readEmpty as readEmptyOfShared } from './shared.ts';
 
 /** `event_store.client.gossip.Gossip` */
 export const GossipService = {
   name: 'event_store.client.gossip.Gossip',
   methods: {
-    Read: { path: '/event_store.client.gossip.Gossip/Read', hasManyRequests: false, hasManyResponses: false, readRequest: readEmptyOfShared, writeResponse: writeClusterInfo },
+    Read: { path: '/event_store.client.gossip.Gossip/Read', hasManyRequests: false, hasManyResponses: false, readRequest: wire.readNothing, writeResponse: writeClusterInfo },
   },
 } as const;
 

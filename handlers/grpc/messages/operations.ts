@@ -1,7 +1,6 @@
 // Made of operations.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
 import type { Reader, Writer } from './wire.ts';
-import { readEmpty as readEmptyOfShared, writeEmpty as writeEmptyOfShared } from './shared.ts';
 
 /** `event_store.client.operations.Operations` */
 export const OperationsService = {
@@ -9,11 +8,11 @@ export const OperationsService = {
   methods: {
     StartScavenge: { path: '/event_store.client.operations.Operations/StartScavenge', hasManyRequests: false, hasManyResponses: false, readRequest: readStartScavengeReq, writeResponse: writeScavengeResp },
     StopScavenge: { path: '/event_store.client.operations.Operations/StopScavenge', hasManyRequests: false, hasManyResponses: false, readRequest: readStopScavengeReq, writeResponse: writeScavengeResp },
-    Shutdown: { path: '/event_store.client.operations.Operations/Shutdown', hasManyRequests: false, hasManyResponses: false, readRequest: readEmptyOfShared, writeResponse: writeEmptyOfShared },
-    MergeIndexes: { path: '/event_store.client.operations.Operations/MergeIndexes', hasManyRequests: false, hasManyResponses: false, readRequest: readEmptyOfShared, writeResponse: writeEmptyOfShared },
-    ResignNode: { path: '/event_store.client.operations.Operations/ResignNode', hasManyRequests: false, hasManyResponses: false, readRequest: readEmptyOfShared, writeResponse: writeEmptyOfShared },
-    SetNodePriority: { path: '/event_store.client.operations.Operations/SetNodePriority', hasManyRequests: false, hasManyResponses: false, readRequest: readSetNodePriorityReq, writeResponse: writeEmptyOfShared },
-    RestartPersistentSubscriptions: { path: '/event_store.client.operations.Operations/RestartPersistentSubscriptions', hasManyRequests: false, hasManyResponses: false, readRequest: readEmptyOfShared, writeResponse: writeEmptyOfShared },
+    Shutdown: { path: '/event_store.client.operations.Operations/Shutdown', hasManyRequests: false, hasManyResponses: false, readRequest: wire.readNothing, writeResponse: wire.writeNothing },
+    MergeIndexes: { path: '/event_store.client.operations.Operations/MergeIndexes', hasManyRequests: false, hasManyResponses: false, readRequest: wire.readNothing, writeResponse: wire.writeNothing },
+    ResignNode: { path: '/event_store.client.operations.Operations/ResignNode', hasManyRequests: false, hasManyResponses: false, readRequest: wire.readNothing, writeResponse: wire.writeNothing },
+    SetNodePriority: { path: '/event_store.client.operations.Operations/SetNodePriority', hasManyRequests: false, hasManyResponses: false, readRequest: readSetNodePriorityReq, writeResponse: wire.writeNothing },
+    RestartPersistentSubscriptions: { path: '/event_store.client.operations.Operations/RestartPersistentSubscriptions', hasManyRequests: false, hasManyResponses: false, readRequest: wire.readNothing, writeResponse: wire.writeNothing },
   },
 } as const;
 

@@ -1,21 +1,21 @@
 // Made of persistent-subscriptions.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
 import type { Reader, Uuid, Writer } from './wire.ts';
-import { readEmpty as readEmptyOfShared, readStreamIdentifier as readStreamIdentifierOfShared, type Empty as SharedEmpty, type StreamIdentifier as SharedStreamIdentifier, writeEmpty as writeEmptyOfShared, writeStreamIdentifier as writeStreamIdentifierOfShared } from './shared.ts';
+import { readStreamIdentifier as readStreamIdentifierOfShared, type StreamIdentifier as SharedStreamIdentifier, writeStreamIdentifier as writeStreamIdentifierOfShared } from './shared.ts';
 
 /** `event_store.client.persistent_subscriptions.PersistentSubscriptions` */
 export const PersistentSubscriptionsService = {
   name: 'event_store.client.persistent_subscriptions.PersistentSubscriptions',
   methods: {
-    Create: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Create', hasManyRequests: false, hasManyResponses: false, readRequest: readCreateReq, writeResponse: writeCreateResp },
-    Update: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Update', hasManyRequests: false, hasManyResponses: false, readRequest: readUpdateReq, writeResponse: writeUpdateResp },
-    Delete: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Delete', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: writeDeleteResp },
+    Create: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Create', hasManyRequests: false, hasManyResponses: false, readRequest: readCreateReq, writeResponse: wire.writeNothing },
+    Update: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Update', hasManyRequests: false, hasManyResponses: false, readRequest: readUpdateReq, writeResponse: wire.writeNothing },
+    Delete: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Delete', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: wire.writeNothing },
     Read: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Read', hasManyRequests: true, hasManyResponses: true, readRequest: readReadReq, writeResponse: writeReadResp },
     GetInfo: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/GetInfo', hasManyRequests: false, hasManyResponses: false, readRequest: readGetInfoReq, writeResponse: writeGetInfoResp },
-    ReplayParked: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/ReplayParked', hasManyRequests: false, hasManyResponses: false, readRequest: readReplayParkedReq, writeResponse: writeReplayParkedResp },
-    TruncateParked: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/TruncateParked', hasManyRequests: false, hasManyResponses: false, readRequest: readTruncateParkedReq, writeResponse: writeTruncateParkedResp },
+    ReplayParked: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/ReplayParked', hasManyRequests: false, hasManyResponses: false, readRequest: readReplayParkedReq, writeResponse: wire.writeNothing },
+    TruncateParked: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/TruncateParked', hasManyRequests: false, hasManyResponses: false, readRequest: readTruncateParkedReq, writeResponse: wire.writeNothing },
     List: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/List', hasManyRequests: false, hasManyResponses: false, readRequest: readListReq, writeResponse: writeListResp },
-    RestartSubsystem: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/RestartSubsystem', hasManyRequests: false, hasManyResponses: false, readRequest: readEmptyOfShared, writeResponse: writeEmptyOfShared },
+    RestartSubsystem: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/RestartSubsystem', hasManyRequests: false, hasManyResponses: false, readRequest: wire.readNothing, writeResponse: wire.writeNothing },
   },
 } as const;
 
@@ -66,19 +66,19 @@ export function readCreateReqOptions(reader: Reader, end: number, depth: number)
 export interface CreateReqStreamOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly revision?: number | undefined;
-  readonly start?: SharedEmpty | undefined;
-  readonly end?: SharedEmpty | undefined;
+  readonly start?: wire.Nothing | undefined;
+  readonly end?: wire.Nothing | undefined;
 }
 
 export function readCreateReqStreamOptions(reader: Reader, end: number, depth: number): CreateReqStreamOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, start: undefined as SharedEmpty | undefined, end: undefined as SharedEmpty | undefined };
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, start: undefined as wire.Nothing | undefined, end: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
       case 16: message.revision = wire.uint64(reader); message.start = undefined; message.end = undefined; break;
-      case 26: message.start = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.end = undefined; break;
-      case 34: message.end = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.start = undefined; break;
+      case 26: message.start = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.end = undefined; break;
+      case 34: message.end = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.start = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -88,22 +88,22 @@ export function readCreateReqStreamOptions(reader: Reader, end: number, depth: n
 
 export interface CreateReqAllOptions {
   readonly position?: CreateReqPosition | undefined;
-  readonly start?: SharedEmpty | undefined;
-  readonly end?: SharedEmpty | undefined;
+  readonly start?: wire.Nothing | undefined;
+  readonly end?: wire.Nothing | undefined;
   readonly filter?: CreateReqFilterOptions | undefined;
-  readonly noFilter?: SharedEmpty | undefined;
+  readonly noFilter?: wire.Nothing | undefined;
 }
 
 export function readCreateReqAllOptions(reader: Reader, end: number, depth: number): CreateReqAllOptions {
-  const message = { position: undefined as CreateReqPosition | undefined, start: undefined as SharedEmpty | undefined, end: undefined as SharedEmpty | undefined, filter: undefined as CreateReqFilterOptions | undefined, noFilter: undefined as SharedEmpty | undefined };
+  const message = { position: undefined as CreateReqPosition | undefined, start: undefined as wire.Nothing | undefined, end: undefined as wire.Nothing | undefined, filter: undefined as CreateReqFilterOptions | undefined, noFilter: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.position = readCreateReqPosition(reader, wire.endOf(reader, depth + 1), depth + 1); message.start = undefined; message.end = undefined; break;
-      case 18: message.start = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.end = undefined; break;
-      case 26: message.end = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.start = undefined; break;
+      case 18: message.start = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.end = undefined; break;
+      case 26: message.end = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.start = undefined; break;
       case 34: message.filter = readCreateReqFilterOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.noFilter = undefined; break;
-      case 42: message.noFilter = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.filter = undefined; break;
+      case 42: message.noFilter = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.filter = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -115,19 +115,19 @@ export interface CreateReqFilterOptions {
   readonly streamIdentifier?: CreateReqFilterOptionsExpression | undefined;
   readonly eventType?: CreateReqFilterOptionsExpression | undefined;
   readonly max?: number | undefined;
-  readonly count?: SharedEmpty | undefined;
+  readonly count?: wire.Nothing | undefined;
   readonly checkpointIntervalMultiplier: number;
 }
 
 export function readCreateReqFilterOptions(reader: Reader, end: number, depth: number): CreateReqFilterOptions {
-  const message = { streamIdentifier: undefined as CreateReqFilterOptionsExpression | undefined, eventType: undefined as CreateReqFilterOptionsExpression | undefined, max: undefined as number | undefined, count: undefined as SharedEmpty | undefined, checkpointIntervalMultiplier: 0 };
+  const message = { streamIdentifier: undefined as CreateReqFilterOptionsExpression | undefined, eventType: undefined as CreateReqFilterOptionsExpression | undefined, max: undefined as number | undefined, count: undefined as wire.Nothing | undefined, checkpointIntervalMultiplier: 0 };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.streamIdentifier = readCreateReqFilterOptionsExpression(reader, wire.endOf(reader, depth + 1), depth + 1); message.eventType = undefined; break;
       case 18: message.eventType = readCreateReqFilterOptionsExpression(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
       case 24: message.max = reader.uint32(); message.count = undefined; break;
-      case 34: message.count = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.max = undefined; break;
+      case 34: message.count = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.max = undefined; break;
       case 40: message.checkpointIntervalMultiplier = reader.uint32(); break;
       default: wire.skip(reader, tag, depth);
     }
@@ -221,12 +221,6 @@ export function readCreateReqSettings(reader: Reader, end: number, depth: number
   return message;
 }
 
-export interface CreateResp {
-}
-
-export function writeCreateResp(_message: CreateResp, _writer: Writer): void {
-}
-
 export interface UpdateReq {
   readonly options?: UpdateReqOptions | undefined;
 }
@@ -272,19 +266,19 @@ export function readUpdateReqOptions(reader: Reader, end: number, depth: number)
 export interface UpdateReqStreamOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly revision?: number | undefined;
-  readonly start?: SharedEmpty | undefined;
-  readonly end?: SharedEmpty | undefined;
+  readonly start?: wire.Nothing | undefined;
+  readonly end?: wire.Nothing | undefined;
 }
 
 export function readUpdateReqStreamOptions(reader: Reader, end: number, depth: number): UpdateReqStreamOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, start: undefined as SharedEmpty | undefined, end: undefined as SharedEmpty | undefined };
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, start: undefined as wire.Nothing | undefined, end: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
       case 16: message.revision = wire.uint64(reader); message.start = undefined; message.end = undefined; break;
-      case 26: message.start = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.end = undefined; break;
-      case 34: message.end = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.start = undefined; break;
+      case 26: message.start = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.end = undefined; break;
+      case 34: message.end = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.start = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -293,38 +287,19 @@ export function readUpdateReqStreamOptions(reader: Reader, end: number, depth: n
 }
 
 export interface UpdateReqAllOptions {
-  readonly position?: UpdateReqPosition | undefined;
-  readonly start?: SharedEmpty | undefined;
-  readonly end?: SharedEmpty | undefined;
+  readonly position?: CreateReqPosition | undefined;
+  readonly start?: wire.Nothing | undefined;
+  readonly end?: wire.Nothing | undefined;
 }
 
 export function readUpdateReqAllOptions(reader: Reader, end: number, depth: number): UpdateReqAllOptions {
-  const message = { position: undefined as UpdateReqPosition | undefined, start: undefined as SharedEmpty | undefined, end: undefined as SharedEmpty | undefined };
+  const message = { position: undefined as CreateReqPosition | undefined, start: undefined as wire.Nothing | undefined, end: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: message.position = readUpdateReqPosition(reader, wire.endOf(reader, depth + 1), depth + 1); message.start = undefined; message.end = undefined; break;
-      case 18: message.start = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.end = undefined; break;
-      case 26: message.end = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.start = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
-export interface UpdateReqPosition {
-  readonly commitPosition: number;
-  readonly preparePosition: number;
-}
-
-export function readUpdateReqPosition(reader: Reader, end: number, depth: number): UpdateReqPosition {
-  const message = { commitPosition: 0, preparePosition: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.commitPosition = wire.uint64(reader); break;
-      case 16: message.preparePosition = wire.uint64(reader); break;
+      case 10: message.position = readCreateReqPosition(reader, wire.endOf(reader, depth + 1), depth + 1); message.start = undefined; message.end = undefined; break;
+      case 18: message.start = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.end = undefined; break;
+      case 26: message.end = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.start = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -377,12 +352,6 @@ export function readUpdateReqSettings(reader: Reader, end: number, depth: number
   return message;
 }
 
-export interface UpdateResp {
-}
-
-export function writeUpdateResp(_message: UpdateResp, _writer: Writer): void {
-}
-
 export interface DeleteReq {
   readonly options?: DeleteReqOptions | undefined;
 }
@@ -403,28 +372,22 @@ export function readDeleteReq(reader: Reader, end: number, depth: number): Delet
 export interface DeleteReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly groupName: string;
-  readonly all?: SharedEmpty | undefined;
+  readonly all?: wire.Nothing | undefined;
 }
 
 export function readDeleteReqOptions(reader: Reader, end: number, depth: number): DeleteReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, groupName: '' as string, all: undefined as SharedEmpty | undefined };
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, groupName: '' as string, all: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
       case 18: message.groupName = wire.text(reader); break;
-      case 26: message.all = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
+      case 26: message.all = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export interface DeleteResp {
-}
-
-export function writeDeleteResp(_message: DeleteResp, _writer: Writer): void {
 }
 
 export interface ReadReq {
@@ -453,11 +416,11 @@ export interface ReadReqOptions {
   readonly groupName: string;
   readonly bufferSize: number;
   readonly uuidOption?: ReadReqOptionsUUIDOption | undefined;
-  readonly all?: SharedEmpty | undefined;
+  readonly all?: wire.Nothing | undefined;
 }
 
 export function readReadReqOptions(reader: Reader, end: number, depth: number): ReadReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, groupName: '' as string, bufferSize: 0, uuidOption: undefined as ReadReqOptionsUUIDOption | undefined, all: undefined as SharedEmpty | undefined };
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, groupName: '' as string, bufferSize: 0, uuidOption: undefined as ReadReqOptionsUUIDOption | undefined, all: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
@@ -465,7 +428,7 @@ export function readReadReqOptions(reader: Reader, end: number, depth: number): 
       case 18: message.groupName = wire.text(reader); break;
       case 24: message.bufferSize = reader.int32(); break;
       case 34: message.uuidOption = readReadReqOptionsUUIDOption(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 42: message.all = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
+      case 42: message.all = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -474,17 +437,17 @@ export function readReadReqOptions(reader: Reader, end: number, depth: number): 
 }
 
 export interface ReadReqOptionsUUIDOption {
-  readonly structured?: SharedEmpty | undefined;
-  readonly string?: SharedEmpty | undefined;
+  readonly structured?: wire.Nothing | undefined;
+  readonly string?: wire.Nothing | undefined;
 }
 
 export function readReadReqOptionsUUIDOption(reader: Reader, end: number, depth: number): ReadReqOptionsUUIDOption {
-  const message = { structured: undefined as SharedEmpty | undefined, string: undefined as SharedEmpty | undefined };
+  const message = { structured: undefined as wire.Nothing | undefined, string: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: message.structured = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.string = undefined; break;
-      case 18: message.string = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.structured = undefined; break;
+      case 10: message.structured = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.string = undefined; break;
+      case 18: message.string = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.structured = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -550,18 +513,18 @@ export interface ReadRespReadEvent {
   readonly event?: ReadRespReadEventRecordedEvent | undefined;
   readonly link?: ReadRespReadEventRecordedEvent | undefined;
   readonly commitPosition?: number | undefined;
-  readonly noPosition?: SharedEmpty | undefined;
+  readonly noPosition?: wire.Nothing | undefined;
   readonly retryCount?: number | undefined;
-  readonly noRetryCount?: SharedEmpty | undefined;
+  readonly noRetryCount?: wire.Nothing | undefined;
 }
 
 export function writeReadRespReadEvent(message: ReadRespReadEvent, writer: Writer): void {
   if (message.event !== undefined) { writer.uint32(10).fork(); writeReadRespReadEventRecordedEvent(message.event, writer); writer.ldelim(); }
   if (message.link !== undefined) { writer.uint32(18).fork(); writeReadRespReadEventRecordedEvent(message.link, writer); writer.ldelim(); }
   if (message.commitPosition !== undefined) { writer.uint32(24); wire.writeUint64(writer, message.commitPosition); }
-  if (message.noPosition !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.noPosition, writer); writer.ldelim(); }
+  if (message.noPosition !== undefined) { writer.uint32(34).fork(); wire.writeNothing(message.noPosition, writer); writer.ldelim(); }
   if (message.retryCount !== undefined) { writer.uint32(40).int32(message.retryCount); }
-  if (message.noRetryCount !== undefined) { writer.uint32(50).fork(); writeEmptyOfShared(message.noRetryCount, writer); writer.ldelim(); }
+  if (message.noRetryCount !== undefined) { writer.uint32(50).fork(); wire.writeNothing(message.noRetryCount, writer); writer.ldelim(); }
 }
 
 export interface ReadRespReadEventRecordedEvent {
@@ -613,17 +576,17 @@ export function readGetInfoReq(reader: Reader, end: number, depth: number): GetI
 
 export interface GetInfoReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
-  readonly all?: SharedEmpty | undefined;
+  readonly all?: wire.Nothing | undefined;
   readonly groupName: string;
 }
 
 export function readGetInfoReqOptions(reader: Reader, end: number, depth: number): GetInfoReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, all: undefined as SharedEmpty | undefined, groupName: '' as string };
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, all: undefined as wire.Nothing | undefined, groupName: '' as string };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
-      case 18: message.all = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
+      case 18: message.all = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
       case 26: message.groupName = wire.text(reader); break;
       default: wire.skip(reader, tag, depth);
     }
@@ -756,32 +719,26 @@ export function readReplayParkedReq(reader: Reader, end: number, depth: number):
 export interface ReplayParkedReqOptions {
   readonly groupName: string;
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
-  readonly all?: SharedEmpty | undefined;
+  readonly all?: wire.Nothing | undefined;
   readonly stopAt?: number | bigint | undefined;
-  readonly noLimit?: SharedEmpty | undefined;
+  readonly noLimit?: wire.Nothing | undefined;
 }
 
 export function readReplayParkedReqOptions(reader: Reader, end: number, depth: number): ReplayParkedReqOptions {
-  const message = { groupName: '' as string, streamIdentifier: undefined as SharedStreamIdentifier | undefined, all: undefined as SharedEmpty | undefined, stopAt: undefined as number | bigint | undefined, noLimit: undefined as SharedEmpty | undefined };
+  const message = { groupName: '' as string, streamIdentifier: undefined as SharedStreamIdentifier | undefined, all: undefined as wire.Nothing | undefined, stopAt: undefined as number | bigint | undefined, noLimit: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.groupName = wire.text(reader); break;
       case 18: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
-      case 26: message.all = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
+      case 26: message.all = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
       case 32: message.stopAt = wire.int64(reader); message.noLimit = undefined; break;
-      case 42: message.noLimit = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.stopAt = undefined; break;
+      case 42: message.noLimit = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.stopAt = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export interface ReplayParkedResp {
-}
-
-export function writeReplayParkedResp(_message: ReplayParkedResp, _writer: Writer): void {
 }
 
 export interface TruncateParkedReq {
@@ -804,32 +761,26 @@ export function readTruncateParkedReq(reader: Reader, end: number, depth: number
 export interface TruncateParkedReqOptions {
   readonly groupName: string;
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
-  readonly all?: SharedEmpty | undefined;
+  readonly all?: wire.Nothing | undefined;
   readonly stopAt?: number | bigint | undefined;
-  readonly noLimit?: SharedEmpty | undefined;
+  readonly noLimit?: wire.Nothing | undefined;
 }
 
 export function readTruncateParkedReqOptions(reader: Reader, end: number, depth: number): TruncateParkedReqOptions {
-  const message = { groupName: '' as string, streamIdentifier: undefined as SharedStreamIdentifier | undefined, all: undefined as SharedEmpty | undefined, stopAt: undefined as number | bigint | undefined, noLimit: undefined as SharedEmpty | undefined };
+  const message = { groupName: '' as string, streamIdentifier: undefined as SharedStreamIdentifier | undefined, all: undefined as wire.Nothing | undefined, stopAt: undefined as number | bigint | undefined, noLimit: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.groupName = wire.text(reader); break;
       case 18: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
-      case 26: message.all = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
+      case 26: message.all = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
       case 32: message.stopAt = wire.int64(reader); message.noLimit = undefined; break;
-      case 42: message.noLimit = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.stopAt = undefined; break;
+      case 42: message.noLimit = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.stopAt = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export interface TruncateParkedResp {
-}
-
-export function writeTruncateParkedResp(_message: TruncateParkedResp, _writer: Writer): void {
 }
 
 export interface ListReq {
@@ -850,16 +801,16 @@ export function readListReq(reader: Reader, end: number, depth: number): ListReq
 }
 
 export interface ListReqOptions {
-  readonly listAllSubscriptions?: SharedEmpty | undefined;
+  readonly listAllSubscriptions?: wire.Nothing | undefined;
   readonly listForStream?: ListReqStreamOption | undefined;
 }
 
 export function readListReqOptions(reader: Reader, end: number, depth: number): ListReqOptions {
-  const message = { listAllSubscriptions: undefined as SharedEmpty | undefined, listForStream: undefined as ListReqStreamOption | undefined };
+  const message = { listAllSubscriptions: undefined as wire.Nothing | undefined, listForStream: undefined as ListReqStreamOption | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: message.listAllSubscriptions = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.listForStream = undefined; break;
+      case 10: message.listAllSubscriptions = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.listForStream = undefined; break;
       case 18: message.listForStream = readListReqStreamOption(reader, wire.endOf(reader, depth + 1), depth + 1); message.listAllSubscriptions = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
@@ -870,16 +821,16 @@ export function readListReqOptions(reader: Reader, end: number, depth: number): 
 
 export interface ListReqStreamOption {
   readonly stream?: SharedStreamIdentifier | undefined;
-  readonly all?: SharedEmpty | undefined;
+  readonly all?: wire.Nothing | undefined;
 }
 
 export function readListReqStreamOption(reader: Reader, end: number, depth: number): ListReqStreamOption {
-  const message = { stream: undefined as SharedStreamIdentifier | undefined, all: undefined as SharedEmpty | undefined };
+  const message = { stream: undefined as SharedStreamIdentifier | undefined, all: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.stream = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
-      case 18: message.all = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.stream = undefined; break;
+      case 18: message.all = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.stream = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }

@@ -1,12 +1,12 @@
 // Made of server-features.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
+import * as wire from './wire.ts';
 import type { Writer } from './wire.ts';
-import { readEmpty as readEmptyOfShared } from './shared.ts';
 
 /** `event_store.client.server_features.ServerFeatures` */
 export const ServerFeaturesService = {
   name: 'event_store.client.server_features.ServerFeatures',
   methods: {
-    GetSupportedMethods: { path: '/event_store.client.server_features.ServerFeatures/GetSupportedMethods', hasManyRequests: false, hasManyResponses: false, readRequest: readEmptyOfShared, writeResponse: writeSupportedMethods },
+    GetSupportedMethods: { path: '/event_store.client.server_features.ServerFeatures/GetSupportedMethods', hasManyRequests: false, hasManyResponses: false, readRequest: wire.readNothing, writeResponse: writeSupportedMethods },
   },
 } as const;
 

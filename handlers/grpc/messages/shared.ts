@@ -1,24 +1,6 @@
 // Made of shared.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
 import type { Reader, Writer } from './wire.ts';
-import { type Empty as GoogleEmpty, writeEmpty as writeEmptyOfGoogle } from './google.ts';
-
-const NOTHING = {};
-
-export interface Empty {
-}
-
-export function readEmpty(reader: Reader, end: number, depth: number): Empty {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
-}
-
-export function writeEmpty(_message: Empty, _writer: Writer): void {
-}
 
 export interface StreamIdentifier {
   readonly streamName: Uint8Array;
@@ -67,38 +49,20 @@ export function writeAllStreamPosition(message: AllStreamPosition, writer: Write
 
 export interface WrongExpectedVersion {
   readonly currentStreamRevision?: number | undefined;
-  readonly currentNoStream?: GoogleEmpty | undefined;
+  readonly currentNoStream?: wire.Nothing | undefined;
   readonly expectedStreamPosition?: number | undefined;
-  readonly expectedAny?: GoogleEmpty | undefined;
-  readonly expectedStreamExists?: GoogleEmpty | undefined;
-  readonly expectedNoStream?: GoogleEmpty | undefined;
+  readonly expectedAny?: wire.Nothing | undefined;
+  readonly expectedStreamExists?: wire.Nothing | undefined;
+  readonly expectedNoStream?: wire.Nothing | undefined;
 }
 
 export function writeWrongExpectedVersion(message: WrongExpectedVersion, writer: Writer): void {
   if (message.currentStreamRevision !== undefined) { writer.uint32(8); wire.writeUint64(writer, message.currentStreamRevision); }
-  if (message.currentNoStream !== undefined) { writer.uint32(18).fork(); writeEmptyOfGoogle(message.currentNoStream, writer); writer.ldelim(); }
+  if (message.currentNoStream !== undefined) { writer.uint32(18).fork(); wire.writeNothing(message.currentNoStream, writer); writer.ldelim(); }
   if (message.expectedStreamPosition !== undefined) { writer.uint32(24); wire.writeUint64(writer, message.expectedStreamPosition); }
-  if (message.expectedAny !== undefined) { writer.uint32(34).fork(); writeEmptyOfGoogle(message.expectedAny, writer); writer.ldelim(); }
-  if (message.expectedStreamExists !== undefined) { writer.uint32(42).fork(); writeEmptyOfGoogle(message.expectedStreamExists, writer); writer.ldelim(); }
-  if (message.expectedNoStream !== undefined) { writer.uint32(50).fork(); writeEmptyOfGoogle(message.expectedNoStream, writer); writer.ldelim(); }
-}
-
-export interface AccessDenied {
-}
-
-export function writeAccessDenied(_message: AccessDenied, _writer: Writer): void {
-}
-
-export interface Timeout {
-}
-
-export function writeTimeout(_message: Timeout, _writer: Writer): void {
-}
-
-export interface Unknown {
-}
-
-export function writeUnknown(_message: Unknown, _writer: Writer): void {
+  if (message.expectedAny !== undefined) { writer.uint32(34).fork(); wire.writeNothing(message.expectedAny, writer); writer.ldelim(); }
+  if (message.expectedStreamExists !== undefined) { writer.uint32(42).fork(); wire.writeNothing(message.expectedStreamExists, writer); writer.ldelim(); }
+  if (message.expectedNoStream !== undefined) { writer.uint32(50).fork(); wire.writeNothing(message.expectedNoStream, writer); writer.ldelim(); }
 }
 
 export interface StreamDeleted {

@@ -1,10 +1,8 @@
 // Made of streams.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
 import type { Reader, Uuid, Writer } from './wire.ts';
-import { readAny as readAnyOfGoogle, readDuration as readDurationOfGoogle, readEmpty as readEmptyOfGoogle, readTimestamp as readTimestampOfGoogle, type Any as GoogleAny, type Duration as GoogleDuration, type Empty as GoogleEmpty, type Timestamp as GoogleTimestamp, writeAny as writeAnyOfGoogle, writeDuration as writeDurationOfGoogle, writeEmpty as writeEmptyOfGoogle, writeTimestamp as writeTimestampOfGoogle } from './google.ts';
-import { readAllStreamPosition as readAllStreamPositionOfShared, readEmpty as readEmptyOfShared, readStreamIdentifier as readStreamIdentifierOfShared, type AllStreamPosition as SharedAllStreamPosition, type Empty as SharedEmpty, type StreamIdentifier as SharedStreamIdentifier, writeAllStreamPosition as writeAllStreamPositionOfShared, writeEmpty as writeEmptyOfShared, writeStreamIdentifier as writeStreamIdentifierOfShared } from './shared.ts';
-
-const NOTHING = {};
+import { readAny as readAnyOfGoogle, readDuration as readDurationOfGoogle, readTimestamp as readTimestampOfGoogle, type Any as GoogleAny, type Duration as GoogleDuration, type Timestamp as GoogleTimestamp, writeAny as writeAnyOfGoogle, writeDuration as writeDurationOfGoogle, writeTimestamp as writeTimestampOfGoogle } from './google.ts';
+import { readAllStreamPosition as readAllStreamPositionOfShared, readStreamIdentifier as readStreamIdentifierOfShared, type AllStreamPosition as SharedAllStreamPosition, type StreamIdentifier as SharedStreamIdentifier, writeAllStreamPosition as writeAllStreamPositionOfShared, writeStreamIdentifier as writeStreamIdentifierOfShared } from './shared.ts';
 
 /** `event_store.client.streams.Streams` */
 export const StreamsService = {
@@ -41,15 +39,15 @@ export interface ReadReqOptions {
   readonly readDirection: number;
   readonly resolveLinks: boolean;
   readonly count?: number | undefined;
-  readonly subscription?: ReadReqOptionsSubscriptionOptions | undefined;
+  readonly subscription?: wire.Nothing | undefined;
   readonly filter?: ReadReqOptionsFilterOptions | undefined;
-  readonly noFilter?: SharedEmpty | undefined;
+  readonly noFilter?: wire.Nothing | undefined;
   readonly uuidOption?: ReadReqOptionsUUIDOption | undefined;
   readonly controlOption?: ReadReqOptionsControlOption | undefined;
 }
 
 export function readReadReqOptions(reader: Reader, end: number, depth: number): ReadReqOptions {
-  const message = { stream: undefined as ReadReqOptionsStreamOptions | undefined, all: undefined as ReadReqOptionsAllOptions | undefined, readDirection: 0, resolveLinks: false as boolean, count: undefined as number | undefined, subscription: undefined as ReadReqOptionsSubscriptionOptions | undefined, filter: undefined as ReadReqOptionsFilterOptions | undefined, noFilter: undefined as SharedEmpty | undefined, uuidOption: undefined as ReadReqOptionsUUIDOption | undefined, controlOption: undefined as ReadReqOptionsControlOption | undefined };
+  const message = { stream: undefined as ReadReqOptionsStreamOptions | undefined, all: undefined as ReadReqOptionsAllOptions | undefined, readDirection: 0, resolveLinks: false as boolean, count: undefined as number | undefined, subscription: undefined as wire.Nothing | undefined, filter: undefined as ReadReqOptionsFilterOptions | undefined, noFilter: undefined as wire.Nothing | undefined, uuidOption: undefined as ReadReqOptionsUUIDOption | undefined, controlOption: undefined as ReadReqOptionsControlOption | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
@@ -58,9 +56,9 @@ export function readReadReqOptions(reader: Reader, end: number, depth: number): 
       case 24: message.readDirection = reader.int32(); break;
       case 32: message.resolveLinks = reader.bool(); break;
       case 40: message.count = wire.uint64(reader); message.subscription = undefined; break;
-      case 50: message.subscription = readReadReqOptionsSubscriptionOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.count = undefined; break;
+      case 50: message.subscription = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.count = undefined; break;
       case 58: message.filter = readReadReqOptionsFilterOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.noFilter = undefined; break;
-      case 66: message.noFilter = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.filter = undefined; break;
+      case 66: message.noFilter = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.filter = undefined; break;
       case 74: message.uuidOption = readReadReqOptionsUUIDOption(reader, wire.endOf(reader, depth + 1), depth + 1); break;
       case 82: message.controlOption = readReadReqOptionsControlOption(reader, wire.endOf(reader, depth + 1), depth + 1); break;
       default: wire.skip(reader, tag, depth);
@@ -75,19 +73,19 @@ export const ReadReqOptionsReadDirection = { Forwards: 0, Backwards: 1 } as cons
 export interface ReadReqOptionsStreamOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly revision?: number | undefined;
-  readonly start?: SharedEmpty | undefined;
-  readonly end?: SharedEmpty | undefined;
+  readonly start?: wire.Nothing | undefined;
+  readonly end?: wire.Nothing | undefined;
 }
 
 export function readReadReqOptionsStreamOptions(reader: Reader, end: number, depth: number): ReadReqOptionsStreamOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, start: undefined as SharedEmpty | undefined, end: undefined as SharedEmpty | undefined };
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, start: undefined as wire.Nothing | undefined, end: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
       case 16: message.revision = wire.uint64(reader); message.start = undefined; message.end = undefined; break;
-      case 26: message.start = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.end = undefined; break;
-      case 34: message.end = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.start = undefined; break;
+      case 26: message.start = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.end = undefined; break;
+      case 34: message.end = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.start = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -97,35 +95,23 @@ export function readReadReqOptionsStreamOptions(reader: Reader, end: number, dep
 
 export interface ReadReqOptionsAllOptions {
   readonly position?: ReadReqOptionsPosition | undefined;
-  readonly start?: SharedEmpty | undefined;
-  readonly end?: SharedEmpty | undefined;
+  readonly start?: wire.Nothing | undefined;
+  readonly end?: wire.Nothing | undefined;
 }
 
 export function readReadReqOptionsAllOptions(reader: Reader, end: number, depth: number): ReadReqOptionsAllOptions {
-  const message = { position: undefined as ReadReqOptionsPosition | undefined, start: undefined as SharedEmpty | undefined, end: undefined as SharedEmpty | undefined };
+  const message = { position: undefined as ReadReqOptionsPosition | undefined, start: undefined as wire.Nothing | undefined, end: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.position = readReadReqOptionsPosition(reader, wire.endOf(reader, depth + 1), depth + 1); message.start = undefined; message.end = undefined; break;
-      case 18: message.start = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.end = undefined; break;
-      case 26: message.end = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.start = undefined; break;
+      case 18: message.start = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.end = undefined; break;
+      case 26: message.end = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.start = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export interface ReadReqOptionsSubscriptionOptions {
-}
-
-export function readReadReqOptionsSubscriptionOptions(reader: Reader, end: number, depth: number): ReadReqOptionsSubscriptionOptions {
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    wire.skip(reader, tag, depth);
-  }
-  wire.atEnd(reader, end);
-  return NOTHING;
 }
 
 export interface ReadReqOptionsPosition {
@@ -147,23 +133,28 @@ export function readReadReqOptionsPosition(reader: Reader, end: number, depth: n
   return message;
 }
 
+export function writeReadReqOptionsPosition(message: ReadReqOptionsPosition, writer: Writer): void {
+  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
+  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
+}
+
 export interface ReadReqOptionsFilterOptions {
   readonly streamIdentifier?: ReadReqOptionsFilterOptionsExpression | undefined;
   readonly eventType?: ReadReqOptionsFilterOptionsExpression | undefined;
   readonly max?: number | undefined;
-  readonly count?: SharedEmpty | undefined;
+  readonly count?: wire.Nothing | undefined;
   readonly checkpointIntervalMultiplier: number;
 }
 
 export function readReadReqOptionsFilterOptions(reader: Reader, end: number, depth: number): ReadReqOptionsFilterOptions {
-  const message = { streamIdentifier: undefined as ReadReqOptionsFilterOptionsExpression | undefined, eventType: undefined as ReadReqOptionsFilterOptionsExpression | undefined, max: undefined as number | undefined, count: undefined as SharedEmpty | undefined, checkpointIntervalMultiplier: 0 };
+  const message = { streamIdentifier: undefined as ReadReqOptionsFilterOptionsExpression | undefined, eventType: undefined as ReadReqOptionsFilterOptionsExpression | undefined, max: undefined as number | undefined, count: undefined as wire.Nothing | undefined, checkpointIntervalMultiplier: 0 };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.streamIdentifier = readReadReqOptionsFilterOptionsExpression(reader, wire.endOf(reader, depth + 1), depth + 1); message.eventType = undefined; break;
       case 18: message.eventType = readReadReqOptionsFilterOptionsExpression(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
       case 24: message.max = reader.uint32(); message.count = undefined; break;
-      case 34: message.count = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.max = undefined; break;
+      case 34: message.count = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.max = undefined; break;
       case 40: message.checkpointIntervalMultiplier = reader.uint32(); break;
       default: wire.skip(reader, tag, depth);
     }
@@ -192,17 +183,17 @@ export function readReadReqOptionsFilterOptionsExpression(reader: Reader, end: n
 }
 
 export interface ReadReqOptionsUUIDOption {
-  readonly structured?: SharedEmpty | undefined;
-  readonly string?: SharedEmpty | undefined;
+  readonly structured?: wire.Nothing | undefined;
+  readonly string?: wire.Nothing | undefined;
 }
 
 export function readReadReqOptionsUUIDOption(reader: Reader, end: number, depth: number): ReadReqOptionsUUIDOption {
-  const message = { structured: undefined as SharedEmpty | undefined, string: undefined as SharedEmpty | undefined };
+  const message = { structured: undefined as wire.Nothing | undefined, string: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: message.structured = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.string = undefined; break;
-      case 18: message.string = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.structured = undefined; break;
+      case 10: message.structured = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.string = undefined; break;
+      case 18: message.string = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.structured = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -255,14 +246,14 @@ export interface ReadRespReadEvent {
   readonly event?: ReadRespReadEventRecordedEvent | undefined;
   readonly link?: ReadRespReadEventRecordedEvent | undefined;
   readonly commitPosition?: number | undefined;
-  readonly noPosition?: SharedEmpty | undefined;
+  readonly noPosition?: wire.Nothing | undefined;
 }
 
 export function writeReadRespReadEvent(message: ReadRespReadEvent, writer: Writer): void {
   if (message.event !== undefined) { writer.uint32(10).fork(); writeReadRespReadEventRecordedEvent(message.event, writer); writer.ldelim(); }
   if (message.link !== undefined) { writer.uint32(18).fork(); writeReadRespReadEventRecordedEvent(message.link, writer); writer.ldelim(); }
   if (message.commitPosition !== undefined) { writer.uint32(24); wire.writeUint64(writer, message.commitPosition); }
-  if (message.noPosition !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.noPosition, writer); writer.ldelim(); }
+  if (message.noPosition !== undefined) { writer.uint32(34).fork(); wire.writeNothing(message.noPosition, writer); writer.ldelim(); }
 }
 
 export interface ReadRespReadEventRecordedEvent {
@@ -315,38 +306,28 @@ export function writeReadRespStreamNotFound(message: ReadRespStreamNotFound, wri
   if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
 }
 
-export interface ReadRespPosition {
-  readonly commitPosition: number;
-  readonly preparePosition: number;
-}
-
-export function writeReadRespPosition(message: ReadRespPosition, writer: Writer): void {
-  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
-  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
-}
-
 export interface ReadRespCaughtUp {
   readonly timestamp?: GoogleTimestamp | undefined;
   readonly streamRevision?: number | bigint | undefined;
-  readonly position?: ReadRespPosition | undefined;
+  readonly position?: ReadReqOptionsPosition | undefined;
 }
 
 export function writeReadRespCaughtUp(message: ReadRespCaughtUp, writer: Writer): void {
   if (message.timestamp !== undefined) { writer.uint32(10).fork(); writeTimestampOfGoogle(message.timestamp, writer); writer.ldelim(); }
   if (message.streamRevision !== undefined) { writer.uint32(16); wire.writeInt64(writer, message.streamRevision); }
-  if (message.position !== undefined) { writer.uint32(26).fork(); writeReadRespPosition(message.position, writer); writer.ldelim(); }
+  if (message.position !== undefined) { writer.uint32(26).fork(); writeReadReqOptionsPosition(message.position, writer); writer.ldelim(); }
 }
 
 export interface ReadRespFellBehind {
   readonly timestamp?: GoogleTimestamp | undefined;
   readonly streamRevision?: number | bigint | undefined;
-  readonly position?: ReadRespPosition | undefined;
+  readonly position?: ReadReqOptionsPosition | undefined;
 }
 
 export function writeReadRespFellBehind(message: ReadRespFellBehind, writer: Writer): void {
   if (message.timestamp !== undefined) { writer.uint32(10).fork(); writeTimestampOfGoogle(message.timestamp, writer); writer.ldelim(); }
   if (message.streamRevision !== undefined) { writer.uint32(16); wire.writeInt64(writer, message.streamRevision); }
-  if (message.position !== undefined) { writer.uint32(26).fork(); writeReadRespPosition(message.position, writer); writer.ldelim(); }
+  if (message.position !== undefined) { writer.uint32(26).fork(); writeReadReqOptionsPosition(message.position, writer); writer.ldelim(); }
 }
 
 export interface AppendReq {
@@ -371,21 +352,21 @@ export function readAppendReq(reader: Reader, end: number, depth: number): Appen
 export interface AppendReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly revision?: number | undefined;
-  readonly noStream?: SharedEmpty | undefined;
-  readonly any?: SharedEmpty | undefined;
-  readonly streamExists?: SharedEmpty | undefined;
+  readonly noStream?: wire.Nothing | undefined;
+  readonly any?: wire.Nothing | undefined;
+  readonly streamExists?: wire.Nothing | undefined;
 }
 
 export function readAppendReqOptions(reader: Reader, end: number, depth: number): AppendReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, noStream: undefined as SharedEmpty | undefined, any: undefined as SharedEmpty | undefined, streamExists: undefined as SharedEmpty | undefined };
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, noStream: undefined as wire.Nothing | undefined, any: undefined as wire.Nothing | undefined, streamExists: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
       case 16: message.revision = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 26: message.noStream = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 34: message.any = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; break;
-      case 42: message.streamExists = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.any = undefined; break;
+      case 26: message.noStream = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 34: message.any = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; break;
+      case 42: message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.any = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -416,6 +397,13 @@ export function readAppendReqProposedMessage(reader: Reader, end: number, depth:
   return message;
 }
 
+export function writeAppendReqProposedMessage(message: AppendReqProposedMessage, writer: Writer): void {
+  if (message.id !== undefined) { writer.uint32(10).fork(); wire.writeUuid(message.id, writer); writer.ldelim(); }
+  wire.writeTextEntries(writer, 2, message.metadata);
+  if (message.customMetadata.length > 0) { writer.uint32(26).bytes(message.customMetadata); }
+  if (message.data.length > 0) { writer.uint32(34).bytes(message.data); }
+}
+
 export interface AppendResp {
   readonly success?: AppendRespSuccess | undefined;
   readonly wrongExpectedVersion?: AppendRespWrongExpectedVersion | undefined;
@@ -426,73 +414,63 @@ export function writeAppendResp(message: AppendResp, writer: Writer): void {
   if (message.wrongExpectedVersion !== undefined) { writer.uint32(18).fork(); writeAppendRespWrongExpectedVersion(message.wrongExpectedVersion, writer); writer.ldelim(); }
 }
 
-export interface AppendRespPosition {
-  readonly commitPosition: number;
-  readonly preparePosition: number;
-}
-
-export function writeAppendRespPosition(message: AppendRespPosition, writer: Writer): void {
-  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
-  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
-}
-
 export interface AppendRespSuccess {
   readonly currentRevision?: number | undefined;
-  readonly noStream?: SharedEmpty | undefined;
-  readonly position?: AppendRespPosition | undefined;
-  readonly noPosition?: SharedEmpty | undefined;
+  readonly noStream?: wire.Nothing | undefined;
+  readonly position?: ReadReqOptionsPosition | undefined;
+  readonly noPosition?: wire.Nothing | undefined;
 }
 
 export function writeAppendRespSuccess(message: AppendRespSuccess, writer: Writer): void {
   if (message.currentRevision !== undefined) { writer.uint32(8); wire.writeUint64(writer, message.currentRevision); }
-  if (message.noStream !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.noStream, writer); writer.ldelim(); }
-  if (message.position !== undefined) { writer.uint32(26).fork(); writeAppendRespPosition(message.position, writer); writer.ldelim(); }
-  if (message.noPosition !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.noPosition, writer); writer.ldelim(); }
+  if (message.noStream !== undefined) { writer.uint32(18).fork(); wire.writeNothing(message.noStream, writer); writer.ldelim(); }
+  if (message.position !== undefined) { writer.uint32(26).fork(); writeReadReqOptionsPosition(message.position, writer); writer.ldelim(); }
+  if (message.noPosition !== undefined) { writer.uint32(34).fork(); wire.writeNothing(message.noPosition, writer); writer.ldelim(); }
 }
 
 export interface AppendRespWrongExpectedVersion {
   readonly currentRevision_20_6_0?: number | undefined;
-  readonly noStream_20_6_0?: SharedEmpty | undefined;
+  readonly noStream_20_6_0?: wire.Nothing | undefined;
   readonly expectedRevision_20_6_0?: number | undefined;
-  readonly any_20_6_0?: SharedEmpty | undefined;
-  readonly streamExists_20_6_0?: SharedEmpty | undefined;
+  readonly any_20_6_0?: wire.Nothing | undefined;
+  readonly streamExists_20_6_0?: wire.Nothing | undefined;
   readonly currentRevision?: number | undefined;
-  readonly currentNoStream?: SharedEmpty | undefined;
+  readonly currentNoStream?: wire.Nothing | undefined;
   readonly expectedRevision?: number | undefined;
-  readonly expectedAny?: SharedEmpty | undefined;
-  readonly expectedStreamExists?: SharedEmpty | undefined;
-  readonly expectedNoStream?: SharedEmpty | undefined;
+  readonly expectedAny?: wire.Nothing | undefined;
+  readonly expectedStreamExists?: wire.Nothing | undefined;
+  readonly expectedNoStream?: wire.Nothing | undefined;
 }
 
 export function writeAppendRespWrongExpectedVersion(message: AppendRespWrongExpectedVersion, writer: Writer): void {
   if (message.currentRevision_20_6_0 !== undefined) { writer.uint32(8); wire.writeUint64(writer, message.currentRevision_20_6_0); }
-  if (message.noStream_20_6_0 !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.noStream_20_6_0, writer); writer.ldelim(); }
+  if (message.noStream_20_6_0 !== undefined) { writer.uint32(18).fork(); wire.writeNothing(message.noStream_20_6_0, writer); writer.ldelim(); }
   if (message.expectedRevision_20_6_0 !== undefined) { writer.uint32(24); wire.writeUint64(writer, message.expectedRevision_20_6_0); }
-  if (message.any_20_6_0 !== undefined) { writer.uint32(34).fork(); writeEmptyOfShared(message.any_20_6_0, writer); writer.ldelim(); }
-  if (message.streamExists_20_6_0 !== undefined) { writer.uint32(42).fork(); writeEmptyOfShared(message.streamExists_20_6_0, writer); writer.ldelim(); }
+  if (message.any_20_6_0 !== undefined) { writer.uint32(34).fork(); wire.writeNothing(message.any_20_6_0, writer); writer.ldelim(); }
+  if (message.streamExists_20_6_0 !== undefined) { writer.uint32(42).fork(); wire.writeNothing(message.streamExists_20_6_0, writer); writer.ldelim(); }
   if (message.currentRevision !== undefined) { writer.uint32(48); wire.writeUint64(writer, message.currentRevision); }
-  if (message.currentNoStream !== undefined) { writer.uint32(58).fork(); writeEmptyOfShared(message.currentNoStream, writer); writer.ldelim(); }
+  if (message.currentNoStream !== undefined) { writer.uint32(58).fork(); wire.writeNothing(message.currentNoStream, writer); writer.ldelim(); }
   if (message.expectedRevision !== undefined) { writer.uint32(64); wire.writeUint64(writer, message.expectedRevision); }
-  if (message.expectedAny !== undefined) { writer.uint32(74).fork(); writeEmptyOfShared(message.expectedAny, writer); writer.ldelim(); }
-  if (message.expectedStreamExists !== undefined) { writer.uint32(82).fork(); writeEmptyOfShared(message.expectedStreamExists, writer); writer.ldelim(); }
-  if (message.expectedNoStream !== undefined) { writer.uint32(90).fork(); writeEmptyOfShared(message.expectedNoStream, writer); writer.ldelim(); }
+  if (message.expectedAny !== undefined) { writer.uint32(74).fork(); wire.writeNothing(message.expectedAny, writer); writer.ldelim(); }
+  if (message.expectedStreamExists !== undefined) { writer.uint32(82).fork(); wire.writeNothing(message.expectedStreamExists, writer); writer.ldelim(); }
+  if (message.expectedNoStream !== undefined) { writer.uint32(90).fork(); wire.writeNothing(message.expectedNoStream, writer); writer.ldelim(); }
 }
 
 export interface BatchAppendReq {
   readonly correlationId?: Uuid | undefined;
   readonly options?: BatchAppendReqOptions | undefined;
-  readonly proposedMessages: readonly BatchAppendReqProposedMessage[];
+  readonly proposedMessages: readonly AppendReqProposedMessage[];
   readonly isFinal: boolean;
 }
 
 export function readBatchAppendReq(reader: Reader, end: number, depth: number): BatchAppendReq {
-  const message = { correlationId: undefined as Uuid | undefined, options: undefined as BatchAppendReqOptions | undefined, proposedMessages: [] as BatchAppendReqProposedMessage[], isFinal: false as boolean };
+  const message = { correlationId: undefined as Uuid | undefined, options: undefined as BatchAppendReqOptions | undefined, proposedMessages: [] as AppendReqProposedMessage[], isFinal: false as boolean };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.correlationId = wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1); break;
       case 18: message.options = readBatchAppendReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 26: message.proposedMessages.push(readBatchAppendReqProposedMessage(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
+      case 26: message.proposedMessages.push(readAppendReqProposedMessage(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
       case 32: message.isFinal = reader.bool(); break;
       default: wire.skip(reader, tag, depth);
     }
@@ -504,30 +482,30 @@ export function readBatchAppendReq(reader: Reader, end: number, depth: number): 
 export function writeBatchAppendReq(message: BatchAppendReq, writer: Writer): void {
   if (message.correlationId !== undefined) { writer.uint32(10).fork(); wire.writeUuid(message.correlationId, writer); writer.ldelim(); }
   if (message.options !== undefined) { writer.uint32(18).fork(); writeBatchAppendReqOptions(message.options, writer); writer.ldelim(); }
-  for (const one of message.proposedMessages) { writer.uint32(26).fork(); writeBatchAppendReqProposedMessage(one, writer); writer.ldelim(); }
+  for (const one of message.proposedMessages) { writer.uint32(26).fork(); writeAppendReqProposedMessage(one, writer); writer.ldelim(); }
   if (message.isFinal !== false) { writer.uint32(32).bool(message.isFinal); }
 }
 
 export interface BatchAppendReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly streamPosition?: number | undefined;
-  readonly noStream?: GoogleEmpty | undefined;
-  readonly any?: GoogleEmpty | undefined;
-  readonly streamExists?: GoogleEmpty | undefined;
+  readonly noStream?: wire.Nothing | undefined;
+  readonly any?: wire.Nothing | undefined;
+  readonly streamExists?: wire.Nothing | undefined;
   readonly deadline_21_10_0?: GoogleTimestamp | undefined;
   readonly deadline?: GoogleDuration | undefined;
 }
 
 export function readBatchAppendReqOptions(reader: Reader, end: number, depth: number): BatchAppendReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, streamPosition: undefined as number | undefined, noStream: undefined as GoogleEmpty | undefined, any: undefined as GoogleEmpty | undefined, streamExists: undefined as GoogleEmpty | undefined, deadline_21_10_0: undefined as GoogleTimestamp | undefined, deadline: undefined as GoogleDuration | undefined };
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, streamPosition: undefined as number | undefined, noStream: undefined as wire.Nothing | undefined, any: undefined as wire.Nothing | undefined, streamExists: undefined as wire.Nothing | undefined, deadline_21_10_0: undefined as GoogleTimestamp | undefined, deadline: undefined as GoogleDuration | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
       case 16: message.streamPosition = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 26: message.noStream = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 34: message.any = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.streamExists = undefined; break;
-      case 42: message.streamExists = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.any = undefined; break;
+      case 26: message.noStream = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 34: message.any = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.streamExists = undefined; break;
+      case 42: message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.any = undefined; break;
       case 50: message.deadline_21_10_0 = readTimestampOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.deadline = undefined; break;
       case 58: message.deadline = readDurationOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.deadline_21_10_0 = undefined; break;
       default: wire.skip(reader, tag, depth);
@@ -540,41 +518,11 @@ export function readBatchAppendReqOptions(reader: Reader, end: number, depth: nu
 export function writeBatchAppendReqOptions(message: BatchAppendReqOptions, writer: Writer): void {
   if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
   if (message.streamPosition !== undefined) { writer.uint32(16); wire.writeUint64(writer, message.streamPosition); }
-  if (message.noStream !== undefined) { writer.uint32(26).fork(); writeEmptyOfGoogle(message.noStream, writer); writer.ldelim(); }
-  if (message.any !== undefined) { writer.uint32(34).fork(); writeEmptyOfGoogle(message.any, writer); writer.ldelim(); }
-  if (message.streamExists !== undefined) { writer.uint32(42).fork(); writeEmptyOfGoogle(message.streamExists, writer); writer.ldelim(); }
+  if (message.noStream !== undefined) { writer.uint32(26).fork(); wire.writeNothing(message.noStream, writer); writer.ldelim(); }
+  if (message.any !== undefined) { writer.uint32(34).fork(); wire.writeNothing(message.any, writer); writer.ldelim(); }
+  if (message.streamExists !== undefined) { writer.uint32(42).fork(); wire.writeNothing(message.streamExists, writer); writer.ldelim(); }
   if (message.deadline_21_10_0 !== undefined) { writer.uint32(50).fork(); writeTimestampOfGoogle(message.deadline_21_10_0, writer); writer.ldelim(); }
   if (message.deadline !== undefined) { writer.uint32(58).fork(); writeDurationOfGoogle(message.deadline, writer); writer.ldelim(); }
-}
-
-export interface BatchAppendReqProposedMessage {
-  readonly id?: Uuid | undefined;
-  readonly metadata: ReadonlyMap<string, string>;
-  readonly customMetadata: Uint8Array;
-  readonly data: Uint8Array;
-}
-
-export function readBatchAppendReqProposedMessage(reader: Reader, end: number, depth: number): BatchAppendReqProposedMessage {
-  const message = { id: undefined as Uuid | undefined, metadata: new Map() as Map<string, string>, customMetadata: wire.NO_BYTES as Uint8Array, data: wire.NO_BYTES as Uint8Array };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.id = wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 18: wire.textEntry(reader, message.metadata, depth + 1); break;
-      case 26: message.customMetadata = wire.bytes(reader); break;
-      case 34: message.data = wire.bytes(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
-export function writeBatchAppendReqProposedMessage(message: BatchAppendReqProposedMessage, writer: Writer): void {
-  if (message.id !== undefined) { writer.uint32(10).fork(); wire.writeUuid(message.id, writer); writer.ldelim(); }
-  wire.writeTextEntries(writer, 2, message.metadata);
-  if (message.customMetadata.length > 0) { writer.uint32(26).bytes(message.customMetadata); }
-  if (message.data.length > 0) { writer.uint32(34).bytes(message.data); }
 }
 
 export interface BatchAppendResp {
@@ -583,13 +531,13 @@ export interface BatchAppendResp {
   readonly success?: BatchAppendRespSuccess | undefined;
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly streamPosition?: number | undefined;
-  readonly noStream?: GoogleEmpty | undefined;
-  readonly any?: GoogleEmpty | undefined;
-  readonly streamExists?: GoogleEmpty | undefined;
+  readonly noStream?: wire.Nothing | undefined;
+  readonly any?: wire.Nothing | undefined;
+  readonly streamExists?: wire.Nothing | undefined;
 }
 
 export function readBatchAppendResp(reader: Reader, end: number, depth: number): BatchAppendResp {
-  const message = { correlationId: undefined as Uuid | undefined, error: undefined as BatchAppendRespStatus | undefined, success: undefined as BatchAppendRespSuccess | undefined, streamIdentifier: undefined as SharedStreamIdentifier | undefined, streamPosition: undefined as number | undefined, noStream: undefined as GoogleEmpty | undefined, any: undefined as GoogleEmpty | undefined, streamExists: undefined as GoogleEmpty | undefined };
+  const message = { correlationId: undefined as Uuid | undefined, error: undefined as BatchAppendRespStatus | undefined, success: undefined as BatchAppendRespSuccess | undefined, streamIdentifier: undefined as SharedStreamIdentifier | undefined, streamPosition: undefined as number | undefined, noStream: undefined as wire.Nothing | undefined, any: undefined as wire.Nothing | undefined, streamExists: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
@@ -598,9 +546,9 @@ export function readBatchAppendResp(reader: Reader, end: number, depth: number):
       case 26: message.success = readBatchAppendRespSuccess(reader, wire.endOf(reader, depth + 1), depth + 1); message.error = undefined; break;
       case 34: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
       case 40: message.streamPosition = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 50: message.noStream = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 58: message.any = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.streamExists = undefined; break;
-      case 66: message.streamExists = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.any = undefined; break;
+      case 50: message.noStream = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 58: message.any = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.streamExists = undefined; break;
+      case 66: message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.any = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -614,9 +562,9 @@ export function writeBatchAppendResp(message: BatchAppendResp, writer: Writer): 
   if (message.success !== undefined) { writer.uint32(26).fork(); writeBatchAppendRespSuccess(message.success, writer); writer.ldelim(); }
   if (message.streamIdentifier !== undefined) { writer.uint32(34).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
   if (message.streamPosition !== undefined) { writer.uint32(40); wire.writeUint64(writer, message.streamPosition); }
-  if (message.noStream !== undefined) { writer.uint32(50).fork(); writeEmptyOfGoogle(message.noStream, writer); writer.ldelim(); }
-  if (message.any !== undefined) { writer.uint32(58).fork(); writeEmptyOfGoogle(message.any, writer); writer.ldelim(); }
-  if (message.streamExists !== undefined) { writer.uint32(66).fork(); writeEmptyOfGoogle(message.streamExists, writer); writer.ldelim(); }
+  if (message.noStream !== undefined) { writer.uint32(50).fork(); wire.writeNothing(message.noStream, writer); writer.ldelim(); }
+  if (message.any !== undefined) { writer.uint32(58).fork(); wire.writeNothing(message.any, writer); writer.ldelim(); }
+  if (message.streamExists !== undefined) { writer.uint32(66).fork(); wire.writeNothing(message.streamExists, writer); writer.ldelim(); }
 }
 
 export interface BatchAppendRespStatus {
@@ -650,20 +598,20 @@ export const BatchAppendRespStatusCode = { OK: 0, CANCELLED: 1, UNKNOWN: 2, INVA
 
 export interface BatchAppendRespSuccess {
   readonly currentRevision?: number | undefined;
-  readonly noStream?: GoogleEmpty | undefined;
+  readonly noStream?: wire.Nothing | undefined;
   readonly position?: SharedAllStreamPosition | undefined;
-  readonly noPosition?: GoogleEmpty | undefined;
+  readonly noPosition?: wire.Nothing | undefined;
 }
 
 export function readBatchAppendRespSuccess(reader: Reader, end: number, depth: number): BatchAppendRespSuccess {
-  const message = { currentRevision: undefined as number | undefined, noStream: undefined as GoogleEmpty | undefined, position: undefined as SharedAllStreamPosition | undefined, noPosition: undefined as GoogleEmpty | undefined };
+  const message = { currentRevision: undefined as number | undefined, noStream: undefined as wire.Nothing | undefined, position: undefined as SharedAllStreamPosition | undefined, noPosition: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 8: message.currentRevision = wire.uint64(reader); message.noStream = undefined; break;
-      case 18: message.noStream = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.currentRevision = undefined; break;
+      case 18: message.noStream = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.currentRevision = undefined; break;
       case 26: message.position = readAllStreamPositionOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.noPosition = undefined; break;
-      case 34: message.noPosition = readEmptyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; break;
+      case 34: message.noPosition = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -673,9 +621,9 @@ export function readBatchAppendRespSuccess(reader: Reader, end: number, depth: n
 
 export function writeBatchAppendRespSuccess(message: BatchAppendRespSuccess, writer: Writer): void {
   if (message.currentRevision !== undefined) { writer.uint32(8); wire.writeUint64(writer, message.currentRevision); }
-  if (message.noStream !== undefined) { writer.uint32(18).fork(); writeEmptyOfGoogle(message.noStream, writer); writer.ldelim(); }
+  if (message.noStream !== undefined) { writer.uint32(18).fork(); wire.writeNothing(message.noStream, writer); writer.ldelim(); }
   if (message.position !== undefined) { writer.uint32(26).fork(); writeAllStreamPositionOfShared(message.position, writer); writer.ldelim(); }
-  if (message.noPosition !== undefined) { writer.uint32(34).fork(); writeEmptyOfGoogle(message.noPosition, writer); writer.ldelim(); }
+  if (message.noPosition !== undefined) { writer.uint32(34).fork(); wire.writeNothing(message.noPosition, writer); writer.ldelim(); }
 }
 
 export interface DeleteReq {
@@ -698,21 +646,21 @@ export function readDeleteReq(reader: Reader, end: number, depth: number): Delet
 export interface DeleteReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly revision?: number | undefined;
-  readonly noStream?: SharedEmpty | undefined;
-  readonly any?: SharedEmpty | undefined;
-  readonly streamExists?: SharedEmpty | undefined;
+  readonly noStream?: wire.Nothing | undefined;
+  readonly any?: wire.Nothing | undefined;
+  readonly streamExists?: wire.Nothing | undefined;
 }
 
 export function readDeleteReqOptions(reader: Reader, end: number, depth: number): DeleteReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, noStream: undefined as SharedEmpty | undefined, any: undefined as SharedEmpty | undefined, streamExists: undefined as SharedEmpty | undefined };
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, noStream: undefined as wire.Nothing | undefined, any: undefined as wire.Nothing | undefined, streamExists: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
       case 16: message.revision = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 26: message.noStream = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 34: message.any = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; break;
-      case 42: message.streamExists = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.any = undefined; break;
+      case 26: message.noStream = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 34: message.any = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; break;
+      case 42: message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.any = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -721,23 +669,13 @@ export function readDeleteReqOptions(reader: Reader, end: number, depth: number)
 }
 
 export interface DeleteResp {
-  readonly position?: DeleteRespPosition | undefined;
-  readonly noPosition?: SharedEmpty | undefined;
+  readonly position?: ReadReqOptionsPosition | undefined;
+  readonly noPosition?: wire.Nothing | undefined;
 }
 
 export function writeDeleteResp(message: DeleteResp, writer: Writer): void {
-  if (message.position !== undefined) { writer.uint32(10).fork(); writeDeleteRespPosition(message.position, writer); writer.ldelim(); }
-  if (message.noPosition !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.noPosition, writer); writer.ldelim(); }
-}
-
-export interface DeleteRespPosition {
-  readonly commitPosition: number;
-  readonly preparePosition: number;
-}
-
-export function writeDeleteRespPosition(message: DeleteRespPosition, writer: Writer): void {
-  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
-  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
+  if (message.position !== undefined) { writer.uint32(10).fork(); writeReadReqOptionsPosition(message.position, writer); writer.ldelim(); }
+  if (message.noPosition !== undefined) { writer.uint32(18).fork(); wire.writeNothing(message.noPosition, writer); writer.ldelim(); }
 }
 
 export interface TombstoneReq {
@@ -760,21 +698,21 @@ export function readTombstoneReq(reader: Reader, end: number, depth: number): To
 export interface TombstoneReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly revision?: number | undefined;
-  readonly noStream?: SharedEmpty | undefined;
-  readonly any?: SharedEmpty | undefined;
-  readonly streamExists?: SharedEmpty | undefined;
+  readonly noStream?: wire.Nothing | undefined;
+  readonly any?: wire.Nothing | undefined;
+  readonly streamExists?: wire.Nothing | undefined;
 }
 
 export function readTombstoneReqOptions(reader: Reader, end: number, depth: number): TombstoneReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, noStream: undefined as SharedEmpty | undefined, any: undefined as SharedEmpty | undefined, streamExists: undefined as SharedEmpty | undefined };
+  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, noStream: undefined as wire.Nothing | undefined, any: undefined as wire.Nothing | undefined, streamExists: undefined as wire.Nothing | undefined };
   while (reader.pos < end) {
     const tag = reader.uint32();
     switch (tag) {
       case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
       case 16: message.revision = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 26: message.noStream = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 34: message.any = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; break;
-      case 42: message.streamExists = readEmptyOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.any = undefined; break;
+      case 26: message.noStream = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.any = undefined; message.streamExists = undefined; break;
+      case 34: message.any = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; break;
+      case 42: message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.any = undefined; break;
       default: wire.skip(reader, tag, depth);
     }
   }
@@ -783,21 +721,11 @@ export function readTombstoneReqOptions(reader: Reader, end: number, depth: numb
 }
 
 export interface TombstoneResp {
-  readonly position?: TombstoneRespPosition | undefined;
-  readonly noPosition?: SharedEmpty | undefined;
+  readonly position?: ReadReqOptionsPosition | undefined;
+  readonly noPosition?: wire.Nothing | undefined;
 }
 
 export function writeTombstoneResp(message: TombstoneResp, writer: Writer): void {
-  if (message.position !== undefined) { writer.uint32(10).fork(); writeTombstoneRespPosition(message.position, writer); writer.ldelim(); }
-  if (message.noPosition !== undefined) { writer.uint32(18).fork(); writeEmptyOfShared(message.noPosition, writer); writer.ldelim(); }
-}
-
-export interface TombstoneRespPosition {
-  readonly commitPosition: number;
-  readonly preparePosition: number;
-}
-
-export function writeTombstoneRespPosition(message: TombstoneRespPosition, writer: Writer): void {
-  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
-  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
+  if (message.position !== undefined) { writer.uint32(10).fork(); writeReadReqOptionsPosition(message.position, writer); writer.ldelim(); }
+  if (message.noPosition !== undefined) { writer.uint32(18).fork(); wire.writeNothing(message.noPosition, writer); writer.ldelim(); }
 }

@@ -6,14 +6,14 @@ import type { Reader, Writer } from './wire.ts';
 export const UsersService = {
   name: 'event_store.client.users.Users',
   methods: {
-    Create: { path: '/event_store.client.users.Users/Create', hasManyRequests: false, hasManyResponses: false, readRequest: readCreateReq, writeResponse: writeCreateResp },
-    Update: { path: '/event_store.client.users.Users/Update', hasManyRequests: false, hasManyResponses: false, readRequest: readUpdateReq, writeResponse: writeUpdateResp },
-    Delete: { path: '/event_store.client.users.Users/Delete', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: writeDeleteResp },
-    Disable: { path: '/event_store.client.users.Users/Disable', hasManyRequests: false, hasManyResponses: false, readRequest: readDisableReq, writeResponse: writeDisableResp },
-    Enable: { path: '/event_store.client.users.Users/Enable', hasManyRequests: false, hasManyResponses: false, readRequest: readEnableReq, writeResponse: writeEnableResp },
-    Details: { path: '/event_store.client.users.Users/Details', hasManyRequests: false, hasManyResponses: true, readRequest: readDetailsReq, writeResponse: writeDetailsResp },
-    ChangePassword: { path: '/event_store.client.users.Users/ChangePassword', hasManyRequests: false, hasManyResponses: false, readRequest: readChangePasswordReq, writeResponse: writeChangePasswordResp },
-    ResetPassword: { path: '/event_store.client.users.Users/ResetPassword', hasManyRequests: false, hasManyResponses: false, readRequest: readResetPasswordReq, writeResponse: writeResetPasswordResp },
+    Create: { path: '/event_store.client.users.Users/Create', hasManyRequests: false, hasManyResponses: false, readRequest: readCreateReq, writeResponse: wire.writeNothing },
+    Update: { path: '/event_store.client.users.Users/Update', hasManyRequests: false, hasManyResponses: false, readRequest: readCreateReq, writeResponse: wire.writeNothing },
+    Delete: { path: '/event_store.client.users.Users/Delete', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: wire.writeNothing },
+    Disable: { path: '/event_store.client.users.Users/Disable', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: wire.writeNothing },
+    Enable: { path: '/event_store.client.users.Users/Enable', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: wire.writeNothing },
+    Details: { path: '/event_store.client.users.Users/Details', hasManyRequests: false, hasManyResponses: true, readRequest: readDeleteReq, writeResponse: writeDetailsResp },
+    ChangePassword: { path: '/event_store.client.users.Users/ChangePassword', hasManyRequests: false, hasManyResponses: false, readRequest: readChangePasswordReq, writeResponse: wire.writeNothing },
+    ResetPassword: { path: '/event_store.client.users.Users/ResetPassword', hasManyRequests: false, hasManyResponses: false, readRequest: readResetPasswordReq, writeResponse: wire.writeNothing },
   },
 } as const;
 
@@ -57,58 +57,6 @@ export function readCreateReqOptions(reader: Reader, end: number, depth: number)
   return message;
 }
 
-export interface CreateResp {
-}
-
-export function writeCreateResp(_message: CreateResp, _writer: Writer): void {
-}
-
-export interface UpdateReq {
-  readonly options?: UpdateReqOptions | undefined;
-}
-
-export function readUpdateReq(reader: Reader, end: number, depth: number): UpdateReq {
-  const message = { options: undefined as UpdateReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readUpdateReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
-export interface UpdateReqOptions {
-  readonly loginName: string;
-  readonly password: string;
-  readonly fullName: string;
-  readonly groups: readonly string[];
-}
-
-export function readUpdateReqOptions(reader: Reader, end: number, depth: number): UpdateReqOptions {
-  const message = { loginName: '' as string, password: '' as string, fullName: '' as string, groups: [] as string[] };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.loginName = wire.text(reader); break;
-      case 18: message.password = wire.text(reader); break;
-      case 26: message.fullName = wire.text(reader); break;
-      case 34: wire.addText(reader, message.groups); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
-export interface UpdateResp {
-}
-
-export function writeUpdateResp(_message: UpdateResp, _writer: Writer): void {
-}
-
 export interface DeleteReq {
   readonly options?: DeleteReqOptions | undefined;
 }
@@ -131,126 +79,6 @@ export interface DeleteReqOptions {
 }
 
 export function readDeleteReqOptions(reader: Reader, end: number, depth: number): DeleteReqOptions {
-  const message = { loginName: '' as string };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.loginName = wire.text(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
-export interface DeleteResp {
-}
-
-export function writeDeleteResp(_message: DeleteResp, _writer: Writer): void {
-}
-
-export interface EnableReq {
-  readonly options?: EnableReqOptions | undefined;
-}
-
-export function readEnableReq(reader: Reader, end: number, depth: number): EnableReq {
-  const message = { options: undefined as EnableReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readEnableReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
-export interface EnableReqOptions {
-  readonly loginName: string;
-}
-
-export function readEnableReqOptions(reader: Reader, end: number, depth: number): EnableReqOptions {
-  const message = { loginName: '' as string };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.loginName = wire.text(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
-export interface EnableResp {
-}
-
-export function writeEnableResp(_message: EnableResp, _writer: Writer): void {
-}
-
-export interface DisableReq {
-  readonly options?: DisableReqOptions | undefined;
-}
-
-export function readDisableReq(reader: Reader, end: number, depth: number): DisableReq {
-  const message = { options: undefined as DisableReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readDisableReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
-export interface DisableReqOptions {
-  readonly loginName: string;
-}
-
-export function readDisableReqOptions(reader: Reader, end: number, depth: number): DisableReqOptions {
-  const message = { loginName: '' as string };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.loginName = wire.text(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
-export interface DisableResp {
-}
-
-export function writeDisableResp(_message: DisableResp, _writer: Writer): void {
-}
-
-export interface DetailsReq {
-  readonly options?: DetailsReqOptions | undefined;
-}
-
-export function readDetailsReq(reader: Reader, end: number, depth: number): DetailsReq {
-  const message = { options: undefined as DetailsReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readDetailsReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
-export interface DetailsReqOptions {
-  readonly loginName: string;
-}
-
-export function readDetailsReqOptions(reader: Reader, end: number, depth: number): DetailsReqOptions {
   const message = { loginName: '' as string };
   while (reader.pos < end) {
     const tag = reader.uint32();
@@ -333,12 +161,6 @@ export function readChangePasswordReqOptions(reader: Reader, end: number, depth:
   return message;
 }
 
-export interface ChangePasswordResp {
-}
-
-export function writeChangePasswordResp(_message: ChangePasswordResp, _writer: Writer): void {
-}
-
 export interface ResetPasswordReq {
   readonly options?: ResetPasswordReqOptions | undefined;
 }
@@ -373,10 +195,4 @@ export function readResetPasswordReqOptions(reader: Reader, end: number, depth: 
   }
   wire.atEnd(reader, end);
   return message;
-}
-
-export interface ResetPasswordResp {
-}
-
-export function writeResetPasswordResp(_message: ResetPasswordResp, _writer: Writer): void {
 }

@@ -35,6 +35,11 @@ export interface Uuid {
   readonly isStructured: boolean;
 }
 
+/** A message without fields. */
+export interface Nothing {}
+
+const NOTHING: Nothing = {};
+
 export const NO_BYTES = new Uint8Array(0);
 
 /** What does not parse as the message that was expected. */
@@ -199,6 +204,14 @@ function uuidText(b: Uint8Array, a: number): string | null {
     b[a + 24]!, b[a + 25]!, b[a + 26]!, b[a + 27]!, b[a + 28]!, b[a + 29]!, b[a + 30]!, b[a + 31]!, b[a + 32]!, b[a + 33]!, b[a + 34]!, b[a + 35]!,
   );
 }
+
+export function readNothing(reader: Reader, end: number, depth: number): Nothing {
+  while (reader.pos < end) skip(reader, reader.uint32(), depth);
+  atEnd(reader, end);
+  return NOTHING;
+}
+
+export function writeNothing(_message: Nothing, _writer: Writer): void {}
 
 export function skip(reader: Reader, tag: number, depth: number): void {
   reader.skipType(tag & 7, depth, tag >>> 3);

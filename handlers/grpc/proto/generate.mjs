@@ -2,7 +2,8 @@
  * Makes the messages of gRPC (`../messages/*.ts`) of the files beside this one: `npm run grpc:messages`. A message is a plain object whose fields are all there,
  * `undefined` where a message, a member of a oneof or an optional field was not sent; what arrives wins over what came before it in the same oneof.
  * Numbers of 64 bits, texts and identifiers are read as `../messages/wire.ts` says. What methods are asked is read, and what they answer is written; the
- * other way round only what `ALSO` names.
+ * other way round only what `ALSO` names. Messages of one file whose fields are the same are made once, under the name of the first; those without fields are
+ * in `wire.ts`.
  */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -22,7 +23,7 @@ const ALSO = {
   read: ['event_store.client.streams.BatchAppendResp'],
   write: [
     'event_store.client.streams.BatchAppendReq', 'google.rpc.Status', 'google.rpc.BadRequest', 'kurrent.rpc.AccessDeniedErrorDetails', 'kurrent.rpc.NotLeaderNodeErrorDetails',
-    ...['AccessDenied', 'BadRequest', 'MaximumAppendEventSizeExceeded', 'MaximumAppendSizeExceeded', 'StreamDeleted', 'Timeout', 'Unknown', 'WrongExpectedVersion'].map((what) => `event_store.client.${what}`),
+    ...['BadRequest', 'MaximumAppendEventSizeExceeded', 'MaximumAppendSizeExceeded', 'StreamDeleted', 'WrongExpectedVersion'].map((what) => `event_store.client.${what}`),
     ...['AppendConsistencyViolation', 'AppendRecordSizeExceeded', 'AppendTransactionSizeExceeded', 'StreamAlreadyInAppendSession', 'StreamDeleted', 'StreamRevisionConflict', 'StreamTombstoned'].map((what) => `kurrentdb.protocol.v2.streams.errors.${what}ErrorDetails`),
   ],
 };
@@ -49,10 +50,31 @@ function kindOf(field) {
   return field.resolvedType === null ? 'scalar' : 'message';
 }
 
+const NAMED = new Set([...ALSO.read, ...ALSO.write].map((name) => root.lookupType(name)));
+const firsts = new Map();
+const standsFor = new Map();
+
+/** The first message of its file that has the same fields; itself where the sources call it by its name. */
+function firstOf(type) {
+  if (standsFor.has(type)) return standsFor.get(type);
+  standsFor.set(type, type);
+  if (NAMED.has(type) || moduleOf(type) === 'google') return type;
+  const fields = type.fieldsArray.map((field) => {
+    const { resolvedType } = field;
+    const of = resolvedType instanceof protobuf.Type ? firstOf(resolvedType).fullName : resolvedType?.fullName ?? field.type;
+    return `${field.id} ${field.name} ${field.map} ${field.repeated} ${field.hasPresence} ${field.partOf?.name} ${of}`;
+  });
+  const key = [moduleOf(type), ...fields].join('\n');
+  if (!firsts.has(key)) firsts.set(key, type);
+  standsFor.set(type, firsts.get(key));
+  return firsts.get(key);
+}
+
 /** All messages that these are made of. */
 function within(types) {
   const found = new Set();
-  const add = (type) => {
+  const add = (given) => {
+    const type = firstOf(given);
     if (found.has(type) || type.fullName === UUID) return;
     found.add(type);
     for (const { resolvedType } of type.fieldsArray) if (resolvedType instanceof protobuf.Type) add(resolvedType);
@@ -80,7 +102,9 @@ class Module {
     this.lines = [];
   }
 
-  ref(type, what) {
+  ref(given, what) {
+    const type = firstOf(given);
+    if (type.fieldsArray.length === 0) return what === 'type' ? 'wire.Nothing' : `wire.${what}Nothing`;
     const module = moduleOf(type);
     const name = what === 'type' ? nameOf(type) : what === 'read' ? `read${nameOf(type)}` : `write${nameOf(type)}`;
     if (module === this.name) return name;
@@ -133,7 +157,7 @@ class Module {
   }
 
   message(type) {
-    if (!READ.has(type) && !WRITTEN.has(type)) return;
+    if (type.fieldsArray.length === 0 || !READ.has(type) && !WRITTEN.has(type)) return;
     const name = nameOf(type);
     const fields = type.fieldsArray.sort((a, b) => a.id - b.id);
     this.lines.push(`export interface ${name} {`);
@@ -145,33 +169,25 @@ class Module {
 
   reader(name, fields) {
     this.lines.push(`export function read${name}(reader: Reader, end: number, depth: number): ${name} {`);
-    if (fields.length > 0) {
-      const members = fields.map((field) => `${field.name}: ${this.none(field)}${field.map ? ` as Map<string, ${field.type === 'string' ? 'string' : this.ref(field.resolvedType, 'type')}>` : field.repeated ? ` as ${this.fieldType(field).replace('readonly ', '')}` : this.isAbsentable(field) ? ` as ${this.fieldType(field)} | undefined` : kindOf(field) === 'scalar' && ['bool', 'bytes', 'string', 'int64'].includes(field.type) ? ` as ${SCALARS[field.type].type}` : ''}`);
-      this.lines.push(`  const message = { ${members.join(', ')} };`);
+    const members = fields.map((field) => `${field.name}: ${this.none(field)}${field.map ? ` as Map<string, ${field.type === 'string' ? 'string' : this.ref(field.resolvedType, 'type')}>` : field.repeated ? ` as ${this.fieldType(field).replace('readonly ', '')}` : this.isAbsentable(field) ? ` as ${this.fieldType(field)} | undefined` : kindOf(field) === 'scalar' && ['bool', 'bytes', 'string', 'int64'].includes(field.type) ? ` as ${SCALARS[field.type].type}` : ''}`);
+    this.lines.push(`  const message = { ${members.join(', ')} };`, '  while (reader.pos < end) {', '    const tag = reader.uint32();', '    switch (tag) {');
+    for (const field of fields) {
+      const tag = ((field.id << 3) | this.wireOf(field)) >>> 0;
+      const others = field.partOf === null ? [] : field.partOf.fieldsArray.filter((other) => other !== field);
+      const cleared = others.map((other) => ` message.${other.name} = undefined;`).join('');
+      let line;
+      if (field.map && field.type === 'string') line = `wire.textEntry(reader, message.${field.name}, depth + 1);`;
+      else if (field.map) line = `wire.messageEntry(reader, message.${field.name}, ${this.ref(field.resolvedType, 'read')}, depth + 1);`;
+      else if (field.repeated && kindOf(field) === 'scalar') line = `wire.add${textOnly(field)}(reader, message.${field.name});`;
+      else if (field.repeated) line = `message.${field.name}.push(${this.readOne(field)});`;
+      else line = `message.${field.name} = ${this.readOne(field)};${cleared}`;
+      this.lines.push(`      case ${tag}: ${line} break;`);
     }
-    this.lines.push('  while (reader.pos < end) {', '    const tag = reader.uint32();');
-    if (fields.length > 0) {
-      this.lines.push('    switch (tag) {');
-      for (const field of fields) {
-        const tag = ((field.id << 3) | this.wireOf(field)) >>> 0;
-        const others = field.partOf === null ? [] : field.partOf.fieldsArray.filter((other) => other !== field);
-        const cleared = others.map((other) => ` message.${other.name} = undefined;`).join('');
-        let line;
-        if (field.map && field.type === 'string') line = `wire.textEntry(reader, message.${field.name}, depth + 1);`;
-        else if (field.map) line = `wire.messageEntry(reader, message.${field.name}, ${this.ref(field.resolvedType, 'read')}, depth + 1);`;
-        else if (field.repeated && kindOf(field) === 'scalar') line = `wire.add${textOnly(field)}(reader, message.${field.name});`;
-        else if (field.repeated) line = `message.${field.name}.push(${this.readOne(field)});`;
-        else line = `message.${field.name} = ${this.readOne(field)};${cleared}`;
-        this.lines.push(`      case ${tag}: ${line} break;`);
-      }
-      this.lines.push('      default: wire.skip(reader, tag, depth);', '    }');
-    } else this.lines.push('    wire.skip(reader, tag, depth);');
-    this.lines.push('  }', '  wire.atEnd(reader, end);', `  return ${fields.length > 0 ? 'message' : 'NOTHING'};`, '}', '');
-    if (fields.length === 0) this.needsNothing = true;
+    this.lines.push('      default: wire.skip(reader, tag, depth);', '    }', '  }', '  wire.atEnd(reader, end);', '  return message;', '}', '');
   }
 
   writer(name, fields) {
-    this.lines.push(`export function write${name}(${fields.length > 0 ? 'message' : '_message'}: ${name}, ${fields.length > 0 ? 'writer' : '_writer'}: Writer): void {`);
+    this.lines.push(`export function write${name}(message: ${name}, writer: Writer): void {`);
     for (const field of fields) {
       const value = `message.${field.name}`;
       if (field.map && field.type === 'string') this.lines.push(`  wire.writeTextEntries(writer, ${field.id}, ${value});`);
@@ -219,7 +235,6 @@ class Module {
       `import type { ${['Reader', 'Uuid', 'Writer'].filter((name) => [`: ${name},`, `: ${name})`, `: ${name};`, `: ${name} |`, ` ${name}[]`].some((use) => body.includes(use))).join(', ')} } from './wire.ts';`,
       ...[...imports].sort(([a], [b]) => (a < b ? -1 : 1)).map(([module, names]) => `import { ${names.sort().join(', ')} } from './${module}.ts';`),
       '',
-      ...(this.needsNothing ? ['const NOTHING = {};', ''] : []),
       body,
     ].join('\n');
   }

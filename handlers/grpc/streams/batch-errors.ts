@@ -4,11 +4,9 @@ import { encodeText } from '../../../core/text.ts';
 import type { App } from '../../http/context.ts';
 import { STATUS } from '../call.ts';
 import { isNotLeader } from '../errors.ts';
-import { encode, NO_BYTES } from '../messages/wire.ts';
+import { encode, NO_BYTES, writeNothing } from '../messages/wire.ts';
 import type { Writer } from '../messages/wire.ts';
-import {
-  writeAccessDenied, writeBadRequest, writeMaximumAppendEventSizeExceeded, writeMaximumAppendSizeExceeded, writeStreamDeleted, writeTimeout, writeUnknown, writeWrongExpectedVersion,
-} from '../messages/shared.ts';
+import { writeBadRequest, writeMaximumAppendEventSizeExceeded, writeMaximumAppendSizeExceeded, writeStreamDeleted, writeWrongExpectedVersion } from '../messages/shared.ts';
 import type { WrongExpectedVersion } from '../messages/shared.ts';
 import type { BatchAppendRespStatus } from '../messages/streams.ts';
 import { conflictOf } from './expectation.ts';
@@ -24,9 +22,9 @@ function status<T>(code: number, name: string, detail: T, write: (detail: T, wri
   return { code, message: name, details: { typeUrl: CLIENT + name, value: encode(detail, write) } };
 }
 
-export const TIMEOUT: BatchAppendRespStatus = status(STATUS.deadlineExceeded, 'Timeout', {}, writeTimeout);
-export const ACCESS_DENIED: BatchAppendRespStatus = status(STATUS.permissionDenied, 'AccessDenied', {}, writeAccessDenied);
-const UNKNOWN: BatchAppendRespStatus = status(STATUS.unknown, 'Unknown', {}, writeUnknown);
+export const TIMEOUT: BatchAppendRespStatus = status(STATUS.deadlineExceeded, 'Timeout', {}, writeNothing);
+export const ACCESS_DENIED: BatchAppendRespStatus = status(STATUS.permissionDenied, 'AccessDenied', {}, writeNothing);
+const UNKNOWN: BatchAppendRespStatus = status(STATUS.unknown, 'Unknown', {}, writeNothing);
 
 /** What can't be handled now keeps the code that a code has before it is set. */
 function unhandled(message: string, code = 0): BatchAppendRespStatus {

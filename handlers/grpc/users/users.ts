@@ -8,7 +8,7 @@ import { changePassword, create, mayLookAt, update } from '../../users/changes.t
 import { GrpcError, send, serverStreaming, STATUS, unary } from '../call.ts';
 import type { GrpcCall, GrpcMethod, GrpcService, MethodShape } from '../call.ts';
 import { UsersService, writeDetailsResp } from '../messages/users.ts';
-import type { DetailsReq, DetailsResp } from '../messages/users.ts';
+import type { DetailsResp } from '../messages/users.ts';
 import { MalformedMessage } from '../messages/wire.ts';
 
 /** Users (grpc-api.md section 6), as `/users` over HTTP. Null while security is off: there are none then. */
@@ -59,7 +59,7 @@ async function written(made: Promise<void>, loginName: string): Promise<void> {
 }
 
 /** One user, or all of them: for administrators, and for users about themselves. */
-async function details(all: Users, { options }: DetailsReq, call: GrpcCall): Promise<void> {
+async function details(all: Users, { options }: { readonly options?: { readonly loginName: string } | undefined }, call: GrpcCall): Promise<void> {
   if (options === undefined) throw new MalformedMessage('options are not set');
   const { loginName } = options;
   const isOne = loginName !== '';
