@@ -25,8 +25,6 @@ export interface GossipEntry {
   readonly isReadOnlyReplica: boolean;
   /** Of the program. */
   readonly version: string;
-  /** The newest format of commits that it understands. */
-  readonly formatMax: number;
   /** Number of the last commit in its copy, and the positions that go with it. */
   readonly applied: number;
   readonly lastCommitPosition: number;

@@ -13,7 +13,7 @@ export const CLUSTER_SCHEMAS: Readonly<Record<string, Schema>> = {
   MemberEntry: {
     ...object({
       node: ref('MemberAddress'), instanceId: UUID, sentMs: { ...MILLISECONDS, description: 'By the clock of the member that it is about.' }, state: TEXT, priority: INTEGER, isReadOnlyReplica: BOOLEAN, version: TEXT,
-      formatMax: COUNT, applied: { ...INTEGER, description: 'Number of the last commit in its copy.' }, lastCommitPosition: INTEGER, writerCheckpoint: INTEGER, chaserCheckpoint: INTEGER,
+      applied: { ...INTEGER, description: 'Number of the last commit in its copy.' }, lastCommitPosition: INTEGER, writerCheckpoint: INTEGER, chaserCheckpoint: INTEGER,
       epoch: { anyOf: [ref('MemberEpoch'), { type: 'null' }] }, hears: { ...UUID_OR_NULL, description: 'Instance of the leader that it hears.' }, bucketSilentMs: MILLISECONDS, scavengeId: { type: ['string', 'null'] },
     }),
     additionalProperties: true,
@@ -25,7 +25,7 @@ const INSTANCE = '6f1c8f4e-2b0d-4f3a-9c57-0d4c1a2b3e4f';
 const NODE = { address: 'node1.example.test', port: 2113 };
 const EPOCH = { number: 3, position: 4_000, id: '5d2c9f1e-0d6f-4f7a-b1a8-7a3c1d2e4f50', leaderInstanceId: INSTANCE };
 const ENTRY = {
-  node: NODE, instanceId: INSTANCE, sentMs: 1_932_894_930_123, state: 'Leader', priority: 0, isReadOnlyReplica: false, version: '0.1.0', formatMax: 1, applied: 17, lastCommitPosition: 5_000,
+  node: NODE, instanceId: INSTANCE, sentMs: 1_932_894_930_123, state: 'Leader', priority: 0, isReadOnlyReplica: false, version: '0.1.0', applied: 17, lastCommitPosition: 5_000,
   writerCheckpoint: 5_200, chaserCheckpoint: 5_200, epoch: EPOCH, hears: INSTANCE, bucketSilentMs: 0, scavengeId: null,
 };
 const OTHER_LOG = { 409: failing('The member has a copy of another log (`other_log`), or another member has the address (`address_in_use`).') };

@@ -4,8 +4,7 @@ import { type MemberStore, openMemberStore } from '../../core/cluster/copy/membe
 import { Patience } from '../../core/cluster/patience.ts';
 import { upToDateOf } from '../../core/cluster/up-to-date.ts';
 import { createMembership } from '../../core/cluster/membership/membership.ts';
-import { FORMAT_MAX, type RunningMembership } from '../../core/cluster/membership/api.ts';
-import { Formats } from '../../core/cluster/membership/formats.ts';
+import type { RunningMembership } from '../../core/cluster/membership/api.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
@@ -76,8 +75,6 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
   let membership: RunningMembership | null = null;
   let node: OpenNode & { readonly open: MemberStore };
   try {
-    // Before anything of it is read: what a newer version writes is left alone.
-    await new Formats(objects, FORMAT_MAX).look();
     node = await openNodeBy(options.node, (store) => openMemberStore({
       world, log: logOptions, store, refusal: () => membership?.refusal ?? null,
       scavengeStore: (copy) => scavengeStoreOf(copy, { append: (stream, expected, events) => (writes ?? copy).append(stream, expected, events) }),

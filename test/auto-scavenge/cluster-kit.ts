@@ -143,7 +143,7 @@ export class KitMember {
   #membership(): Membership {
     const kit = this.#kit;
     const entryOf = (other: KitMember): ClusterMember => ({
-      node: other.node, instanceId: other.name, sentMs: 0, state: other.state, priority: 0, isReadOnlyReplica: other.isReadOnlyReplica, version: '1', formatMax: 1, applied: 0, lastCommitPosition: 0,
+      node: other.node, instanceId: other.name, sentMs: 0, state: other.state, priority: 0, isReadOnlyReplica: other.isReadOnlyReplica, version: '1', applied: 0, lastCommitPosition: 0,
       writerCheckpoint: other.checkpoint, chaserCheckpoint: 0, epoch: null, hears: null, bucketSilentMs: 0, scavengeId: null, isAlive: other.isAlive, heardMs: 0,
     });
     const live = {

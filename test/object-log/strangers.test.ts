@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
 import { Registry } from '../../core/cluster/membership/registry.ts';
-import { Formats } from '../../core/cluster/membership/formats.ts';
 import { openObjectStore } from '../../core/object-log/instance/instance.ts';
 import { verifyObjects } from '../../core/object-log/overlay/verify.ts';
 import { ObjectFailures } from '../../core/object-log/shared-failures.ts';
@@ -26,9 +25,9 @@ const SYSTEM = ['.DS_Store', 'Thumbs.db', 'desktop.ini', '._x', '.nfs00000000000
 const NEARLY = [
   'log/0000000000000000001', 'log/000000000000000000001', 'log/00000000000000000003.tmp', 'log/99999999999999999999', 'log/0000000000000000000a', 'manifest/99999999999999', 'manifest/9999999999999990', 'manifest/999999999999990.bak',
   'files/00000000-0000-4000-8000-00000000000', 'files/00000000-0000-4000-8000-00000000000A', 'files/00000000-0000-4000-8000-000000000001.tmp', 'control/start-x', 'control/stop-00000000-0000-4000-8000-000000000001.bak', 'control/backup.bak',
-  'failures/1/x/0', 'failures/1/00000000000000000000000000000000/0.tmp', 'nodes/m_3a1.bak', 'format/00002', 'format/000002.tmp', 'format/0000002',
+  'failures/1/x/0', 'failures/1/00000000000000000000000000000000/0.tmp', 'nodes/m_3a1.bak',
 ];
-const STRANGERS = [...['', 'log/', 'manifest/', 'files/', 'control/', 'failures/', 'failures/1/', 'nodes/', 'format/', 'notes/'].flatMap((folder) => SYSTEM.map((name) => folder + name)), ...NEARLY];
+const STRANGERS = [...['', 'log/', 'manifest/', 'files/', 'control/', 'failures/', 'failures/1/', 'nodes/', 'notes/'].flatMap((folder) => SYSTEM.map((name) => folder + name)), ...NEARLY];
 const BYTES = new TextEncoder().encode('somebody else\'s');
 const STEP_MS = 300_000;
 
@@ -61,7 +60,6 @@ test('strangers below the prefix of a log stop no append, no cold start, no tick
   const failures = new ObjectFailures(worldOf(objects, clock, 4));
   expect(await failures.add('someone', '192.0.2.1')).toBe(false);
   expect(await new Registry(objects, silentLog).list()).toEqual([]);
-  expect(await new Formats(objects, 1).look()).toBe(1);
   const said: { readonly kind: string; readonly code: string }[] = [];
   const check = verifyObjects({ world: worldOf(objects, clock, 5), scratch: new MemoryStorage() });
   let next = await check.next();

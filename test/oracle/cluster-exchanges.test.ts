@@ -63,7 +63,7 @@ function known(of: RecordedMember): ClusterMember {
   const epoch: Epoch | null = of.epochId === NO_EPOCH_ID ? null : { number: of.epochNumber, position: of.epochPosition, id: of.epochId, leaderInstanceId: of.instanceId };
   return {
     node: { address: of.httpEndPointIp, port: of.httpEndPointPort }, instanceId: of.instanceId, sentMs: 0, state: of.state === 'Unknown' && !of.isAlive ? 'Leader' : of.state, priority: of.nodePriority,
-    isReadOnlyReplica: of.isReadOnlyReplica, version: of.esVersion, formatMax: 1, applied: 7, lastCommitPosition: of.lastCommitPosition, writerCheckpoint: of.writerCheckpoint, chaserCheckpoint: of.chaserCheckpoint,
+    isReadOnlyReplica: of.isReadOnlyReplica, version: of.esVersion, applied: 7, lastCommitPosition: of.lastCommitPosition, writerCheckpoint: of.writerCheckpoint, chaserCheckpoint: of.chaserCheckpoint,
     epoch, hears: null, bucketSilentMs: 0, scavengeId: null, isAlive: of.isAlive, heardMs: Date.parse(of.timeStamp),
   };
 }

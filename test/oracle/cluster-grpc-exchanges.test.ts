@@ -67,7 +67,7 @@ function nodeAt(port: number): { readonly node: ClusterNode; readonly membership
 
 function known({ instanceId, timeStamp, state, isAlive, httpEndPoint: node }: RecordedMember): ClusterMember {
   return {
-    node, instanceId: textOf(instanceId), sentMs: 0, state: stateOf(state), priority: 0, isReadOnlyReplica: node.port === PORT_OF.readonlyreplica, version: '23.10.8', formatMax: 1, applied: 7,
+    node, instanceId: textOf(instanceId), sentMs: 0, state: stateOf(state), priority: 0, isReadOnlyReplica: node.port === PORT_OF.readonlyreplica, version: '23.10.8', applied: 7,
     lastCommitPosition: 0, writerCheckpoint: 0, chaserCheckpoint: 0, epoch: null, hears: null, bucketSilentMs: 0, scavengeId: null, isAlive, heardMs: Number(BigInt(timeStamp) / TICKS_PER_MS) + Number(BigInt(timeStamp) % TICKS_PER_MS) / 10_000,
   };
 }

@@ -19,7 +19,7 @@ export function instanceOf(n: number): string {
 /** What the n-th member of a settled cluster says of itself: the first one leads. */
 export function entryOf(n: number, more: Partial<GossipEntry> = {}): GossipEntry {
   return {
-    node: { address: '127.0.0.1', port: 2110 + n }, instanceId: instanceOf(n), sentMs: 1_700_000_000_000, state: n === 1 ? 'Leader' : 'Follower', priority: 0, isReadOnlyReplica: false, version: '0.1.0', formatMax: 1,
+    node: { address: '127.0.0.1', port: 2110 + n }, instanceId: instanceOf(n), sentMs: 1_700_000_000_000, state: n === 1 ? 'Leader' : 'Follower', priority: 0, isReadOnlyReplica: false, version: '0.1.0',
     applied: 7, lastCommitPosition: 5_000, writerCheckpoint: 5_200, chaserCheckpoint: 5_200, epoch: EPOCH, hears: instanceOf(1), bucketSilentMs: 0, scavengeId: null, ...more,
   };
 }

@@ -39,16 +39,14 @@ export interface MembershipOptions {
   readonly leaderElectionTimeoutMs: number;
   /** The longer of DeadMemberRemovalPeriodSec and AutoScavenge:NodeLostAfter. */
   readonly deadMemberRemovalMs: number;
-  /** The newest format of commits that this program understands; FORMAT_MAX where it is left out. */
-  readonly formatMax?: number;
-  /** How often the objects are looked at by which members find each other, and the format; LOOK_MS where it is left out. */
+  /** How often the objects are looked at by which members find each other; LOOK_MS where it is left out. */
   readonly lookMs?: number;
 }
 
 /** A member that takes part: what the others call, and its start and end. */
 export interface RunningMembership extends Membership {
   /**
-   * Looks at the format, makes the member known and meets the others; then it takes part by itself. Rejects with `format_too_new`, `address_in_use`,
+   * Makes the member known and meets the others; then it takes part by itself. Rejects with `address_in_use`,
    * and as the object store does; nothing goes on then.
    */
   start(): Promise<void>;
@@ -62,10 +60,8 @@ export interface RunningMembership extends Membership {
   onLead(request: LeadRequest): Promise<Epoch>;
   /** The answer to `Peers.commits`: waits as long as is asked for, at most FEED_WAIT_MAX_MS. Rejects with `other_log`, `bad_request`. */
   onCommits(request: CommitsRequest, signal: AbortSignal): Promise<CommitsReply>;
-  /** Why this member does not take part as it should (`address_in_use`, `format_too_new`): it is not ready then. Null when all is well. */
+  /** Why this member does not take part as it should (`address_in_use`): it is not ready then. Null when all is well. */
   readonly refusal: SkuaError | null;
-  /** The format in which commits are to be written. */
-  readonly format: number;
   /** Tells the others at once what has changed here, such as a scavenge that began or ended. */
   tell(): void;
   figures(): MembershipFigures;
@@ -97,8 +93,6 @@ export interface FollowerProgress {
   readonly askedMs: number;
 }
 
-/** The newest format of commits that this program reads and writes. */
-export const FORMAT_MAX = 1;
 /** Members that are in touch learn of others by gossip, so their objects are looked at seldom. */
 export const LOOK_MS = 300_000;
 /** Members that are kept in mind, this one included. */

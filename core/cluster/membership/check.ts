@@ -55,12 +55,12 @@ export function checkAddress(value: unknown, name: string): NodeAddress {
 }
 
 /** What a member says of itself in its node object and in its gossip. */
-export function checkIdentity(value: unknown): Pick<GossipEntry, 'node' | 'instanceId' | 'priority' | 'isReadOnlyReplica' | 'version' | 'formatMax'> {
-  const { node, instanceId, priority, isReadOnlyReplica, version, formatMax } = fields(value, 'entry');
+export function checkIdentity(value: unknown): Pick<GossipEntry, 'node' | 'instanceId' | 'priority' | 'isReadOnlyReplica' | 'version'> {
+  const { node, instanceId, priority, isReadOnlyReplica, version } = fields(value, 'entry');
   if (typeof priority !== 'number' || !Number.isInteger(priority) || Math.abs(priority) > PRIORITY_MAX) throw wrong('priority');
   if (typeof isReadOnlyReplica !== 'boolean') throw wrong('isReadOnlyReplica');
   if (typeof version !== 'string' || version.length > VERSION_LENGTH_MAX) throw wrong('version');
-  return { node: checkAddress(node, 'node'), instanceId: uuid(instanceId, 'instanceId'), priority, isReadOnlyReplica, version, formatMax: whole(formatMax, 'formatMax', 1) };
+  return { node: checkAddress(node, 'node'), instanceId: uuid(instanceId, 'instanceId'), priority, isReadOnlyReplica, version };
 }
 
 function checkEntry(value: unknown): GossipEntry {

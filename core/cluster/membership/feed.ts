@@ -23,8 +23,6 @@ export interface FeedParts {
   /** The member to be fed by; null when nobody leads. */
   readonly source: () => MemberRecord | null;
   readonly isLeading: () => boolean;
-  /** This member takes no part: nothing more is applied. */
-  readonly isRefused: () => boolean;
   readonly onHeard: (instanceId: string) => void;
   /** The connection to the leader was refused or broke. */
   readonly onLost: (instanceId: string) => void;
@@ -62,11 +60,7 @@ export class Feed {
 
   async run(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted;) {
-      const { isLeading, isRefused, source, clock } = this.#parts;
-      if (isRefused()) {
-        await this.#alarm.sleep(POLL_MS, signal);
-        continue;
-      }
+      const { isLeading, source, clock } = this.#parts;
       const from = isLeading() ? null : source();
       if (from === null) {
         // A leader hears of what functions, and members without it, have committed from nobody else.

@@ -1,9 +1,9 @@
-import { isSkuaError, SkuaError } from '../../errors.ts';
+import { SkuaError } from '../../errors.ts';
 import { nodeKey } from '../../ports/nodes.ts';
 import type { CommitsReply, CommitsRequest, Epoch, Gossip, GossipEntry, LeadRequest, MemberState } from '../../ports/peers.ts';
 import type { ClusterMember } from '../api.ts';
 import { Alarm } from './alarm.ts';
-import { FORMAT_MAX, LOOK_MS, type MembershipFigures, type MembershipOptions, type MembershipParts, RESIGN_WAIT_MS, type RunningMembership, STOP_WAIT_MS } from './api.ts';
+import { LOOK_MS, type MembershipFigures, type MembershipOptions, type MembershipParts, RESIGN_WAIT_MS, type RunningMembership, STOP_WAIT_MS } from './api.ts';
 import { Care } from './care.ts';
 import { checkCommitsRequest, checkLeadRequest } from './check.ts';
 import { bucketAnswers, isBetter } from './election.ts';
@@ -63,13 +63,13 @@ class Member implements RunningMembership {
     this.#talk = new Talk({ copy, peers, clock, log, meter, view, onNews: ring, onNewerEpoch: () => { this.#feed.poll(); } });
     this.#standing = new Standing({ copy, clock, log, meter, view, onEnd: ring, onLost: () => { this.#feed.poll(); } });
     this.#feed = new Feed({
-      copy, peers, clock, selfId: view.instanceId, source: () => view.feedSource(), isLeading: () => view.leads, isRefused: () => isSkuaError(this.refusal, 'format_too_new'),
+      copy, peers, clock, selfId: view.instanceId, source: () => view.feedSource(), isLeading: () => view.leads,
       onHeard: (instanceId) => { view.table.said(instanceId); }, onLost: (instanceId) => { this.lost(instanceId); },
     });
     this.#server = new FeedServer(copy, clock, () => view.leads);
     this.#care = new Care({
       objects, clock, log, table: view.table, self: () => this.self, isLeading: () => this.isLeader, isUrgent: () => view.hearing().kind === 'none' || view.refusal !== null,
-      removeAfterMs: options.deadMemberRemovalMs, formatMax: options.formatMax ?? FORMAT_MAX, lookMs: options.lookMs ?? LOOK_MS, onLook: ring, onRefused: (error) => { this.#talk.refuse(error, 'format'); },
+      removeAfterMs: options.deadMemberRemovalMs, lookMs: options.lookMs ?? LOOK_MS, onLook: ring,
     });
     copy.onEpoch((epoch) => { this.#onEpoch(epoch); });
     let wasCaughtUp = copy.isCaughtUp;
@@ -80,7 +80,6 @@ class Member implements RunningMembership {
   }
 
   get clusterSize(): number { return this.#view.options.clusterSize; }
-  get format(): number { return this.#care.format; }
   get refusal(): SkuaError | null { return this.#view.refusal?.error ?? null; }
   get isLeader(): boolean { return this.#view.leads && !this.#view.isGivingAway; }
   get leadsSinceMs(): number | null { return this.isLeader ? this.#leadsSinceMs : null; }

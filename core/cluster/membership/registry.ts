@@ -12,7 +12,7 @@ import { checkIdentity } from './check.ts';
  * The objects `nodes/<address>` under the prefix of the log, by which members find each other at their start (rule 8). They are written at the start, at
  * the stop, and when something of it changes; nobody's being alive follows from them.
  */
-export interface NodeNote extends Pick<GossipEntry, 'node' | 'instanceId' | 'priority' | 'isReadOnlyReplica' | 'version' | 'formatMax'> {
+export interface NodeNote extends Pick<GossipEntry, 'node' | 'instanceId' | 'priority' | 'isReadOnlyReplica' | 'version'> {
   /** By the clock of the member. */
   readonly writtenMs: number;
   /** It was stopped as planned. */
@@ -100,9 +100,9 @@ export class Registry {
 
 /** A member of which only its node object is known yet. */
 export function entryOf(note: NodeNote): GossipEntry {
-  const { node, instanceId, priority, isReadOnlyReplica, version, formatMax, writtenMs, isStopped } = note;
+  const { node, instanceId, priority, isReadOnlyReplica, version, writtenMs, isStopped } = note;
   return {
-    node, instanceId, priority, isReadOnlyReplica, version, formatMax, sentMs: writtenMs, state: isStopped ? 'Shutdown' : 'Unknown',
+    node, instanceId, priority, isReadOnlyReplica, version, sentMs: writtenMs, state: isStopped ? 'Shutdown' : 'Unknown',
     applied: 0, lastCommitPosition: -1, writerCheckpoint: 0, chaserCheckpoint: 0, epoch: null, hears: null, bucketSilentMs: 0, scavengeId: null,
   };
 }

@@ -3,7 +3,7 @@ import { newUuid } from '../../object-log/keys.ts';
 import { nodeKey } from '../../ports/nodes.ts';
 import type { Gossip, GossipEntry, MemberState } from '../../ports/peers.ts';
 import type { ClusterMember } from '../api.ts';
-import { FORMAT_MAX, MEMBERS_MAX, type MembershipOptions, type MembershipParts } from './api.ts';
+import { MEMBERS_MAX, type MembershipOptions, type MembershipParts } from './api.ts';
 import { bucketAnswers } from './election.ts';
 import { type MemberRecord, MemberTable } from './gossip.ts';
 import { type Hearing, listen, listenToEpoch, saysThatItLeads } from './hearing.ts';
@@ -20,7 +20,7 @@ export class MemberView {
   readonly options: MembershipOptions;
   readonly #parts: ViewParts;
   stage: 'initializing' | 'running' | 'leaving' | 'stopped' = 'initializing';
-  /** Why it takes no part, and the address of the member that said so; `format` for the format of commits. */
+  /** Why it takes no part, and the address of the member that said so. */
   refusal: { readonly error: SkuaError; readonly by: string } | null = null;
   priority: number;
   /** It asks others to take the lead. */
@@ -80,11 +80,11 @@ export class MemberView {
 
   entry(): GossipEntry {
     const { copy, positions, scavengeId } = this.#parts;
-    const { self, isReadOnlyReplica, version, formatMax } = this.options;
+    const { self, isReadOnlyReplica, version } = this.options;
     const hearing = this.hearing();
     const at = positions?.() ?? { lastCommitPosition: copy.end, writerCheckpoint: copy.end, chaserCheckpoint: copy.end };
     return {
-      node: self, instanceId: this.instanceId, sentMs: this.#sentMs, state: this.state(hearing), priority: this.priority, isReadOnlyReplica, version, formatMax: formatMax ?? FORMAT_MAX,
+      node: self, instanceId: this.instanceId, sentMs: this.#sentMs, state: this.state(hearing), priority: this.priority, isReadOnlyReplica, version,
       applied: copy.applied, ...at, epoch: copy.epoch, hears: hearing.instanceId, bucketSilentMs: copy.bucketSilentMs, scavengeId: scavengeId?.() ?? null,
     };
   }

@@ -26,7 +26,7 @@ function follower(answer: (port: number) => CommitsReply | SkuaError | null) {
     return reply;
   };
   const feed = new Feed({
-    copy, peers: { commits } as Peers, clock, selfId: 'self', source: () => state.source, isLeading: () => false, isRefused: () => false, onHeard: () => {}, onLost: (instanceId) => { lost.push(instanceId); },
+    copy, peers: { commits } as Peers, clock, selfId: 'self', source: () => state.source, isLeading: () => false, onHeard: () => {}, onLost: (instanceId) => { lost.push(instanceId); },
   });
   return { clock, asked, lost, state, copy, feed };
 }

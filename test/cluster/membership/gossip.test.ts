@@ -15,7 +15,7 @@ function id(n: number): string {
 
 function entry(port: number, instance: number, sentMs: number, changes: Partial<GossipEntry> = {}): GossipEntry {
   return {
-    node: { address: 'm', port }, instanceId: id(instance), sentMs, state: 'Follower', priority: 0, isReadOnlyReplica: false, version: '1', formatMax: 1, applied: 5,
+    node: { address: 'm', port }, instanceId: id(instance), sentMs, state: 'Follower', priority: 0, isReadOnlyReplica: false, version: '1', applied: 5,
     lastCommitPosition: 500, writerCheckpoint: 500, chaserCheckpoint: 500, epoch: { number: 1, position: 0, id: id(900), leaderInstanceId: id(901) }, hears: null, bucketSilentMs: 0, scavengeId: null, ...changes,
   };
 }
@@ -146,7 +146,7 @@ describe('what comes from another member', () => {
     ['a fraction of a commit', (g) => { g['entries'][0].applied = 1.5; }], ['an epoch of text', (g) => { g['entries'][0].epoch = 'x'; }],
     ['an epoch beyond numbers', (g) => { g['entries'][0].epoch.number = 2 ** 53; }], ['an id in capitals', (g) => { g['entries'][0].instanceId = 'ABCDEFAB-0000-4000-8000-000000000000'; }],
     ['a long version', (g) => { g['entries'][0].version = 'v'.repeat(65); }], ['a priority beyond bounds', (g) => { g['entries'][0].priority = 2 ** 31; }],
-    ['no format', (g) => { g['entries'][0].formatMax = 0; }], ['a replica of text', (g) => { g['entries'][0].isReadOnlyReplica = 'no'; }],
+    ['a replica of text', (g) => { g['entries'][0].isReadOnlyReplica = 'no'; }],
   ])('is refused with %s', (_, change) => {
     const gossip: unknown = sound();
     const changed = change(gossip as Record<string, any>);

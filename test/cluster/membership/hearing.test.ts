@@ -19,7 +19,7 @@ function epochOf(leaderInstanceId: string, number = 3): Epoch {
 
 function entry(port: number, changes: Partial<GossipEntry> = {}): GossipEntry {
   return {
-    node: { address: 'm', port }, instanceId: id(port), sentMs: 100, state: 'Leader', priority: 0, isReadOnlyReplica: false, version: '1', formatMax: 1, applied: 5, lastCommitPosition: 5,
+    node: { address: 'm', port }, instanceId: id(port), sentMs: 100, state: 'Leader', priority: 0, isReadOnlyReplica: false, version: '1', applied: 5, lastCommitPosition: 5,
     writerCheckpoint: 5, chaserCheckpoint: 5, epoch: epochOf(LEADER), hears: LEADER, bucketSilentMs: 0, scavengeId: null, ...changes,
   };
 }

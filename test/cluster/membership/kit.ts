@@ -42,7 +42,6 @@ export interface MemberSettings {
   readonly clusterSize?: number;
   readonly priority?: number;
   readonly isReadOnlyReplica?: boolean;
-  readonly formatMax?: number;
   readonly log?: Log;
   readonly lookMs?: number;
   readonly deadMemberRemovalMs?: number;
@@ -72,7 +71,7 @@ export class Process {
     }, {
       self: this.node, clusterSize: settings.clusterSize ?? 3, priority: settings.priority ?? 0, isReadOnlyReplica: settings.isReadOnlyReplica ?? false, version: '1.0',
       gossipIntervalMs: 2_000, gossipTimeoutMs: 2_500, gossipAllowedDifferenceMs: 60_000, leaderElectionTimeoutMs: 1_000, deadMemberRemovalMs: settings.deadMemberRemovalMs ?? 1_800_000,
-      ...(settings.formatMax !== undefined && { formatMax: settings.formatMax }), ...(settings.lookMs !== undefined && { lookMs: settings.lookMs }),
+      ...(settings.lookMs !== undefined && { lookMs: settings.lookMs }),
     });
   }
 

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { FORMATS_PREFIX, Formats } from '../../../core/cluster/membership/formats.ts';
 import { nodeObjectKey, type NodeNote, NODES_PREFIX, Registry } from '../../../core/cluster/membership/registry.ts';
 import { type Log, silentLog } from '../../../core/ports/log.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
@@ -14,7 +13,7 @@ const REMOVAL_MS = 30_000;
 const SOON = { lookMs: LOOK_MS, deadMemberRemovalMs: REMOVAL_MS };
 
 function note(port: number, changes: Partial<NodeNote> = {}): NodeNote {
-  return { node: { address: 'm', port }, instanceId: `00000000-0000-4000-8000-${String(port).padStart(12, '0')}`, priority: 0, isReadOnlyReplica: false, version: '1', formatMax: 1, writtenMs: 5, isStopped: false, ...changes };
+  return { node: { address: 'm', port }, instanceId: `00000000-0000-4000-8000-${String(port).padStart(12, '0')}`, priority: 0, isReadOnlyReplica: false, version: '1', writtenMs: 5, isStopped: false, ...changes };
 }
 
 async function keys(objects: MemoryObjects, prefix: string): Promise<string[]> {
@@ -89,85 +88,3 @@ describe('node objects', () => {
     expect(await registry.read(first.node)).toMatchObject({ instanceId: first.instanceId, isStopped: true });
   });
 });
-
-describe('the format of commits', () => {
-  test('is 1 where nothing is said, and the highest number where something is', async () => {
-    const objects = new MemoryObjects();
-    expect(await new Formats(objects, 3).look()).toBe(1);
-    await objects.put(`${FORMATS_PREFIX}000002`, encodeText('{}'));
-    await objects.put(`${FORMATS_PREFIX}readme`, encodeText('{}'));
-    expect(await new Formats(objects, 3).look()).toBe(2);
-    await objects.put(`${FORMATS_PREFIX}000004`, encodeText('{}'));
-    await expect(new Formats(objects, 3).look()).rejects.toMatchObject({ code: 'format_too_new', data: { format: 4, formatMax: 3 } });
-  });
-
-  test('is raised to what all understand, and never back', async () => {
-    const objects = new MemoryObjects();
-    const formats = new Formats(objects, 3);
-    expect(await formats.raise([3, 2, 5])).toBe(2);
-    expect(await formats.raise([1])).toBe(2);
-    expect(await formats.raise([7])).toBe(3);
-    expect(await keys(objects, FORMATS_PREFIX)).toEqual(['format/000002', 'format/000003']);
-  });
-
-  test('in a rolling change it stays while an older member is there, and is raised when the last one is newer', async () => {
-    const net = new Net();
-    for (const port of [1, 2, 3]) net.add({ port, formatMax: 1, ...SOON });
-    await net.untilLeader(2_000);
-    for (const port of [1, 2]) {
-      await replace(net, port, 2);
-      await net.clock.advance(3 * LOOK_MS);
-    }
-    expect(net.alive.map(({ membership }) => membership.format)).toEqual([1, 1, 1]);
-    expect(await keys(net.objects, FORMATS_PREFIX)).toEqual([]);
-    await replace(net, 3, 2);
-    await net.clock.advance(3 * LOOK_MS);
-    expect(net.alive.map(({ membership }) => membership.format)).toEqual([2, 2, 2]);
-  });
-
-  test('one that is too old is refused at its start and changes nothing; one that runs stops taking part', async () => {
-    const net = new Net();
-    for (const port of [1, 2, 3]) net.add({ port, formatMax: 2, ...SOON });
-    await net.untilLeader(2_000);
-    await net.clock.advance(3 * LOOK_MS);
-    expect(await keys(net.objects, FORMATS_PREFIX)).toEqual(['format/000002']);
-    const before = await keys(net.objects, '');
-    const old = net.add({ port: 4, formatMax: 1 });
-    const outcome = old.started.then(() => null, (error: unknown) => error);
-    await net.clock.advance(1_000);
-    expect(await outcome).toMatchObject({ code: 'format_too_new' });
-    expect(await keys(net.objects, '')).toEqual(before);
-    await net.objects.put(`${FORMATS_PREFIX}000003`, encodeText('{}'));
-    const applied = net.alive.map(({ copy }) => copy.applied);
-    await net.clock.advance(3 * LOOK_MS);
-    for (const { membership } of net.alive.filter(({ node }) => node.port !== 4)) {
-      expect(membership.refusal).toMatchObject({ code: 'format_too_new' });
-      expect(membership.state).toBe('Unknown');
-    }
-    net.shared.commits.push({ epoch: null, by: 'newer' });
-    await net.clock.advance(10_000);
-    expect(net.alive.map(({ copy }) => copy.applied)).toEqual(applied);
-  });
-
-  test('a member that was not heard of for a while still counts, until it is forgotten', async () => {
-    const net = new Net();
-    for (const port of [1, 2]) net.add({ port, formatMax: 2, ...SOON });
-    const old = net.add({ port: 3, formatMax: 1, ...SOON });
-    await net.untilLeader(2_000);
-    net.kill(old);
-    await net.clock.advance(REMOVAL_MS - 2_000);
-    expect(await keys(net.objects, FORMATS_PREFIX)).toEqual([]);
-    await net.clock.advance(4 * LOOK_MS);
-    expect(await keys(net.objects, FORMATS_PREFIX)).toEqual(['format/000002']);
-  });
-});
-
-async function replace(net: Net, port: number, formatMax: number): Promise<void> {
-  const old = net.processes.get(port)!;
-  const closing = old.membership.close();
-  await net.clock.advance(6_000);
-  await closing;
-  net.kill(old);
-  net.add({ port, formatMax, ...SOON });
-  await net.clock.advance(3_000);
-}
