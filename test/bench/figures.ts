@@ -28,7 +28,6 @@ import { objectRequests } from './figures/object-requests.ts';
 import { proof } from './figures/proof.ts';
 import { readForward } from './figures/read-forward.ts';
 import { readHttp } from './figures/read-http.ts';
-import { npmStart } from './figures/npm-start.ts';
 import { scaleGrowth } from './figures/scale-growth.ts';
 import { scaleMemory } from './figures/scale-memory.ts';
 import { scaleStart } from './figures/scale-start.ts';
@@ -45,4 +44,4 @@ import { webhook } from './figures/webhook.ts';
 import { webhookLatency } from './figures/webhook-latency.ts';
 
 /** All figures, in the order of the issue that asks for them. */
-export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendLatency, appendAuth, proof, readForward, readHttp, indexRebuild, indexMerge, start, npmStart, testNode, scaleStart, memory, scaleMemory, scaleGrowth, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeBeside, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, edgeAttacks, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover, grpcAppend, grpcRead, grpcSubscriptions, grpcPersistent, ui];
+export const FIGURES: readonly Figure[] = [appendSingle, appendBatch, appendHttp, appendLatency, appendAuth, proof, readForward, readHttp, indexRebuild, indexMerge, start, testNode, scaleStart, memory, scaleMemory, scaleGrowth, scavengeChunk, scavengeRun, scavengeAccumulation, scavengeLatency, scavengeBeside, scavengeMemory, webhook, webhookLatency, backup, backupS3, objectRequests, objectContention, functionBundle, hostileRequests, hostileInput, bytesInFlight, edgeAttacks, clusterStart, clusterAppend, clusterLag, clusterCatchUp, clusterFailover, grpcAppend, grpcRead, grpcSubscriptions, grpcPersistent, ui];

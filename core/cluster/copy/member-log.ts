@@ -20,9 +20,6 @@ export interface OpenCopy {
   readonly store: EventStoreInternals;
 }
 
-/** Where commits came from that entered the copy, since the start. */
-export interface CommitsReceived { pushed: number; polled: number; own: number }
-
 interface Waiting { readonly isReached: () => boolean; readonly resolve: (isReached: boolean) => void }
 
 /** The log as its member has it, whichever opening of the copy is in force. */

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LicenceIssuer } from '../../support/licence-issuer.ts';
 import { ran, startedNode } from '../spawn.ts';
 
-/** A node of its own process: what the schedule does by itself, `minute.ts` shows. */
+/** A node of its own process. */
 
 let folder: string;
 beforeEach(async () => { folder = await mkdtemp(path.join(tmpdir(), 'skua-auto-')); });
