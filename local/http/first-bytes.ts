@@ -9,6 +9,8 @@ interface Takers {
   /** How long a client may take to show what it speaks. */
   readonly patienceMs: number;
   http2(socket: Socket): void;
+  /** Behind what comes in the turn of the process that is under way, or just was. */
+  soon(socket: Socket, run: () => void): void;
   /** Nothing came that tells. */
   late(socket: Socket): void;
 }
@@ -31,34 +33,38 @@ export function divide(server: Server, isPlain: boolean, takers: Takers): void {
 }
 
 /** Waits for as many bytes as tell the two apart. */
-function look(socket: Socket, { patienceMs, http2, late }: Takers, http1: () => void): void {
+function look(socket: Socket, { patienceMs, http2, late, soon }: Takers, http1: () => void): void {
   let begun: Buffer | null = null;
+  let isHttp2: boolean | null = null;
+  let isLeft = false;
   const timer = setTimeout(() => {
     leave();
     late(socket);
   }, patienceMs).unref();
   const leave = () => {
+    isLeft = true;
     clearTimeout(timer);
     socket.removeListener('data', data);
     socket.removeListener('end', end);
     socket.removeListener('close', leave);
   };
-  const data = (piece: Buffer) => {
-    const bytes = begun === null ? piece : Buffer.concat([begun, piece]);
-    const isHttp2 = isPreface(bytes);
-    if (isHttp2 === null) {
-      begun = bytes;
-      return;
-    }
+  const giveTo = (taker: () => void) => {
+    if (isLeft) return;
     socket.pause();
     leave();
-    socket.unshift(bytes);
-    if (isHttp2) {
-      http2(socket);
-      return;
+    socket.unshift(begun!);
+    taker();
+  };
+  const data = (piece: Buffer) => {
+    begun = begun === null ? piece : Buffer.concat([begun, piece]);
+    if (isHttp2 !== null) return;
+    isHttp2 = isPreface(begun);
+    // Whoever has sent his requests and gone at once is found out in the next turn, before as many streams are made as he asked for.
+    if (isHttp2 === true) soon(socket, () => soon(socket, () => giveTo(() => http2(socket))));
+    else if (isHttp2 === false) {
+      giveTo(http1);
+      socket.resume();
     }
-    http1();
-    socket.resume();
   };
   const end = () => {
     leave();

@@ -148,6 +148,7 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
   if (http2 !== null) {
     divide(server, handshakes === null, {
       patienceMs: headersMs,
+      soon: (socket, run) => { setImmediate(() => guard.run(socket, run)); },
       late: (socket) => refuseMalformed(Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket),
       http2: (socket) => {
         fresh.used(socket);

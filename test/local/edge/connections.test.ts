@@ -75,6 +75,18 @@ async function isLeft(server: HttpServer): Promise<void> {
   await expect.poll(() => server.connections()).toBe(0);
 }
 
+test('requests of somebody who has gone by then make no streams', async () => {
+  const server = await edgeServer(null);
+  const requests = Array.from({ length: 100 }, (_one, i) => headersFrame(1 + 2 * i, GET_PING, END_HEADERS | END_STREAM));
+  const { socket } = await opened(server, 'h2');
+  const told: Buffer[] = [];
+  socket.on('data', (piece: Buffer) => told.push(piece));
+  socket.end(Buffer.concat([BEGINNING, ...requests]));
+  await new Promise((resolve) => { socket.once('close', resolve); });
+  expect(Buffer.concat(told)).toHaveLength(0);
+  await isLeft(server);
+});
+
 describe.each(WAYS)('%s', (_, isTls) => {
   test.each([
     ['a window of the connection that is too large', frame(FRAME.windowUpdate, 0, 0, WINDOW_MAX)],
@@ -85,6 +97,8 @@ describe.each(WAYS)('%s', (_, isTls) => {
     for (const flags of [END_HEADERS, END_HEADERS | END_STREAM]) {
       const client = await opened(server, 'h2');
       client.socket.write(Buffer.concat([BEGINNING, headersFrame(1, GET_PING, flags), broken]));
+      // Who has gone by then is not even looked at.
+      await heard(client);
       await endBy(client, 'end');
     }
     await isWell(server);
