@@ -98,8 +98,8 @@ export const LONG_MESSAGE_BYTES = 65_536;
 const TAKING_PART = 1 / 4;
 
 /** Takes a long message apart in its turn. */
-export function inTurn<T>({ turns }: App, take: () => T): Promise<T> {
-  return turns.slice(take, TAKING_PART);
+export function inTurn<T>({ app: { turns }, call: { countedAs } }: GrpcCall, take: () => T): Promise<T> {
+  return turns.slice(countedAs, take, TAKING_PART);
 }
 
 /**
@@ -147,7 +147,7 @@ export function unary<Request, Response>(
       const message = await onlyMessage(call);
       if (allow !== undefined) await allow(message, call);
       call.call.isLong = message.length > LONG_MESSAGE_BYTES;
-      const request = call.call.isLong ? await inTurn(call.app, () => decode(message, shape.readRequest)) : decode(message, shape.readRequest);
+      const request = call.call.isLong ? await inTurn(call, () => decode(message, shape.readRequest)) : decode(message, shape.readRequest);
       const response = await answer(request, call);
       await send(call, response, shape.writeResponse);
     },

@@ -84,7 +84,7 @@ async function append(call: Call, app: App, stream: string, kind: PostedKind, id
   checkRequireLeader(call.request.headers);
   if (kind === 'unusable') throw new SkuaError('bad_json', 'Write request body invalid.', { hint: 'Post events as application/vnd.eventstore.events+json, or one as application/json.' });
   const body = await readBody(call, app);
-  const parsed = kind === 'batch' ? parseBatch(body, app.turns, () => app.server.replyShareOf?.(call.request)) : [{ id, type, isJson: kind === 'json', data: body, metadata: NO_BYTES }];
+  const parsed = kind === 'batch' ? parseBatch(body, app.turns, call.countedAs, () => app.server.replyShareOf?.(call.request)) : [{ id, type, isJson: kind === 'json', data: body, metadata: NO_BYTES }];
   call.isLong = parsed instanceof Promise;
   const events = parsed instanceof Promise ? await parsed : parsed;
   // The body may have taken its time, and the defaults of access lists may have changed meanwhile.

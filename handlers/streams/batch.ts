@@ -28,16 +28,16 @@ function invalid(hint: string): SkuaError {
 const LONG_BODY_BYTES = 262_144;
 
 /** The events of a batch body; a promise of them where it is long. Throws `bad_json` with the reference's own texts, `hint` saying what is wrong and where. */
-export function parseBatch(body: Uint8Array, turns: Turns, shareOf?: () => ByteShare | undefined): NewEvent[] | Promise<NewEvent[]> {
+export function parseBatch(body: Uint8Array, turns: Turns, caller: string | null, shareOf?: () => ByteShare | undefined): NewEvent[] | Promise<NewEvent[]> {
   if (body.length <= LONG_BODY_BYTES) return atOnce(eventsOf(new JsonReader(decodeText(body)), ALL_AT_ONCE));
-  return parseLong(body, turns, shareOf?.());
+  return parseLong(body, turns, caller, shareOf?.());
 }
 
-async function parseLong(body: Uint8Array, turns: Turns, share?: ByteShare): Promise<NewEvent[]> {
+async function parseLong(body: Uint8Array, turns: Turns, caller: string | null, share?: ByteShare): Promise<NewEvent[]> {
   // What becomes of the body is in memory beside it: its text, and the events.
   await share?.grow(2 * body.length);
-  const text = await turns.run(decodeSlices(body));
-  const events = await turns.run(eventsOf(new JsonReader(text), SLICE_LENGTH, (length) => share?.resize(Math.max(share.heldBytes, length))));
+  const text = await turns.run(caller, decodeSlices(body));
+  const events = await turns.run(caller, eventsOf(new JsonReader(text), SLICE_LENGTH, (length) => share?.resize(Math.max(share.heldBytes, length))));
   share?.resize(events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0));
   return events;
 }

@@ -116,7 +116,7 @@ async function longReply(call: Call, app: App, content: Sliced, chosen: Represen
   const out = new JsonBytes();
   const share = app.server.replyShareOf?.(call.request);
   const source = share?.heldBytes ?? 0;
-  await app.turns.run(content.write(out), () => {
+  await app.turns.run(call.countedAs, content.write(out), () => {
     hold(share, out.length, source);
     if (share?.isClosed === true) throw new SkuaError('aborted', 'The client went away.');
   });

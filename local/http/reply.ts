@@ -51,7 +51,7 @@ interface Bounds {
 export function sendReply(reply: ServerResponse, response: Response | LocalResponse, bounds: Bounds): Promise<void> | void {
   const { status, statusText, headers, body } = partsOfResponse(response);
   reply.writeHead(status, statusText, headers as string[]);
-  if (body instanceof ReadableStream) return stream(reply, body as ReadableStream<Uint8Array>, bounds.flow);
+  if (body instanceof ReadableStream) return stream(reply, body as ReadableStream<Uint8Array>, bounds);
   const whole = body as string | Uint8Array | null | undefined;
   if (whole != null && whole.length > PIECE_BYTES && reply.req.method !== 'HEAD') return sendLong(reply, whole, bounds);
   reply.end(whole ?? undefined);
@@ -100,7 +100,7 @@ function partsOfPlatform({ status, statusText, headers, body }: Response): Parts
 }
 
 /** Hands the pieces on as the client takes them. A client that goes away cancels the body. */
-async function stream(reply: ServerResponse, body: ReadableStream<Uint8Array>, flow: Flow): Promise<void> {
+async function stream(reply: ServerResponse, body: ReadableStream<Uint8Array>, { flow, replyShare }: Bounds): Promise<void> {
   const reader = body.getReader();
   const cancel = () => { reader.cancel().catch(() => {}); };
   if (reply.destroyed || reply.req.method === 'HEAD') {
@@ -119,7 +119,7 @@ async function stream(reply: ServerResponse, body: ReadableStream<Uint8Array>, f
       sinceTurn += piece.value.length;
       if (sinceTurn < PIECE_BYTES) continue;
       sinceTurn = 0;
-      await flow.turns.take();
+      await flow.turns.take(replyShare.caller);
     }
     reply.end();
     if (!reply.writableFinished) expectReader(reply, flow);

@@ -104,17 +104,17 @@ describe('in slices', () => {
 describe('a posted array', () => {
   test('of an event that would be multiplied is stored as it was sent, in slices', async () => {
     const counted = countedTurns();
-    const [event] = await parseBatch(bodyOf(posted(deep(1_000_000))), counted.turns);
+    const [event] = await parseBatch(bodyOf(posted(deep(1_000_000))), counted.turns, null);
     expect([event!.isJson, decodeText(event!.data) === deep(1_000_000)]).toEqual([true, true]);
     // One for each MiB that is decoded, and for each 128 KiB that is read.
     expect(counted.count).toBeGreaterThan(2 + 15);
-    const held = await parseBatch(bodyOf(posted(JSON.stringify(deep(1_000_000)))), counted.turns);
+    const held = await parseBatch(bodyOf(posted(JSON.stringify(deep(1_000_000)))), counted.turns, null);
     expect([held[0]!.isJson, held[0]!.data.length]).toEqual([true, deep(1_000_000).length]);
   });
 
   test('of many short events does not become more than eight times as long', async () => {
     const body = bodyOf(...Array.from({ length: 2_000 }, (_, n) => posted(deep(500, 40), n + 1)));
-    const events = await parseBatch(body, countedTurns().turns);
+    const events = await parseBatch(body, countedTurns().turns, null);
     expect(decodeText(events[0]!.data) === reindent(deep(500, 40))).toBe(true);
     expect(decodeText(events.at(-1)!.data) === deep(500, 40)).toBe(true);
     expect(sizeOf(events)).toBeLessThan(8 * body.length + MIB + 65_536);
@@ -125,24 +125,24 @@ describe('a posted array', () => {
       posted('{"a":"é\\n\\ud83d\\ude00","b":[1.50,{"c":null}]}', 1), posted('"text \\u00e9\\n"', 2), posted('"{\\"a\\":1}"', 3), posted('"{no"', 4), posted('7', 5), posted('null', 6),
       `{"eventid":"00000000-0000-4000-8000-000000000007","EVENTTYPE":"t","other":{"x\\n":["y\\u2028"]},"metadata":[1],"data":"é","data":{}}`,
     ];
-    const short = parseBatch(bodyOf(...parts), countedTurns().turns) as NewEvent[];
+    const short = parseBatch(bodyOf(...parts), countedTurns().turns, null) as NewEvent[];
     const counted = countedTurns();
-    const long = await parseBatch(bodyOf(...Array.from({ length: 400 }, () => parts).flat()), counted.turns);
+    const long = await parseBatch(bodyOf(...Array.from({ length: 400 }, () => parts).flat()), counted.turns, null);
     expect(long).toHaveLength(400 * 7);
     expect(long.slice(-7)).toEqual(short);
     expect(counted.count).toBeGreaterThan(1);
     const wide = bodyOf(...parts, posted(JSON.stringify({ 'n\né': 'é\n'.repeat(MIB / 4) }), 8));
-    expect((await parseBatch(wide, counted.turns)).slice(0, 7)).toEqual(short);
+    expect((await parseBatch(wide, counted.turns, null)).slice(0, 7)).toEqual(short);
   });
 
   test('passes over what is not stored', async () => {
-    const [event] = await parseBatch(bodyOf(`{"other":${deep(1_000_000)},"eventId":"00000000-0000-4000-8000-000000000001","eventType":"t"}`), countedTurns().turns);
+    const [event] = await parseBatch(bodyOf(`{"other":${deep(1_000_000)},"eventId":"00000000-0000-4000-8000-000000000001","eventType":"t"}`), countedTurns().turns, null);
     expect(event!.data).toHaveLength(0);
   });
 
   test('with an event that is too large keeps no more of it than an event may have', async () => {
     for (const data of [deep(2_100_000), JSON.stringify('x'.repeat(EVENT_BYTES_MAX + 1)), JSON.stringify(Array(400_000).fill({ a: 1 }))]) {
-      await expect((async () => parseBatch(bodyOf(posted(data)), countedTurns().turns))()).rejects.toMatchObject({ code: 'event_too_large' });
+      await expect((async () => parseBatch(bodyOf(posted(data)), countedTurns().turns, null))()).rejects.toMatchObject({ code: 'event_too_large' });
     }
   });
 
@@ -151,7 +151,7 @@ describe('a posted array', () => {
     for (const end of ends) {
       const outcome = async (count: number) => {
         try {
-          return (await parseBatch(encodeText(`[${Array(count).fill(posted('{"a":"é\\n"}')).join(',')}${end}`), countedTurns().turns)).length > 0;
+          return (await parseBatch(encodeText(`[${Array(count).fill(posted('{"a":"é\\n"}')).join(',')}${end}`), countedTurns().turns, null)).length > 0;
         } catch (error) {
           const { code, message, data } = error as SkuaError;
           return [code, message, String(data['hint']).replace(/\d+/g, 'N')];
@@ -165,11 +165,11 @@ describe('a posted array', () => {
     const budget = new ByteBudget({ of: 'replies', totalBytes: 64 * MIB, reserveBytes: MIB, smallBytes: 1_024, waitersMax: 8, waitMs: 1_000 }, new ManualClock());
     const share = budget.share();
     const body = bodyOf(...Array.from({ length: 2_000 }, (_, n) => posted(deep(500, 40), n + 1)));
-    const events = await parseBatch(body, countedTurns().turns, () => share);
+    const events = await parseBatch(body, countedTurns().turns, null, () => share);
     expect(share.heldBytes).toBeGreaterThan(sizeOf(events) - MIB);
     share.close();
     expect(budget.heldBytes).toBe(0);
-    await expect((async () => parseBatch(body, countedTurns().turns, () => share))()).rejects.toMatchObject({ code: 'aborted' });
+    await expect((async () => parseBatch(body, countedTurns().turns, null, () => share))()).rejects.toMatchObject({ code: 'aborted' });
   });
 });
 

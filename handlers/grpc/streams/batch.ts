@@ -117,7 +117,7 @@ class BatchCall {
 
   async #takeLong(bytes: Uint8Array): Promise<void> {
     let taken: Promise<void> | null = null;
-    await inTurn(this.#grpc.app, () => { taken = this.#take(decode(bytes, readBatchChunk), bytes); });
+    await inTurn(this.#grpc, () => { taken = this.#take(decode(bytes, readBatchChunk), bytes); });
     if (taken !== null) await taken;
   }
 
