@@ -158,7 +158,11 @@ class Connections implements Http2Side {
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, fields: string[]) => this.#stream(connection, stream, headers, fields));
     // What breaks the rules ends the connection; the library tells the client.
-    session.on('error', (error: Error) => this.#options.log.debug('a connection of HTTP/2 failed', { address: socket.remoteAddress, reason: error.message }));
+    session.on('error', (error: Error) => {
+      this.#options.log.debug('a connection of HTTP/2 failed', { address: socket.remoteAddress, reason: error.message });
+      // Until it is written, a trace holds what was called: here the library's own session, which for want of a client's ACK of its settings would keep session and error for ever.
+      error.stack = error.message;
+    });
     session.on('close', () => {
       this.#connections.delete(connection);
       this.#beginnings.forget(connection);

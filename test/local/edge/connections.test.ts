@@ -1,5 +1,8 @@
+import { createHook } from 'node:async_hooks';
 import * as net from 'node:net';
 import * as tls from 'node:tls';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { FRAMES_PROTOCOL } from '../../../local/http/frames.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
@@ -85,6 +88,27 @@ test('requests of somebody who has gone by then make no streams', async () => {
   await new Promise((resolve) => { socket.once('close', resolve); });
   expect(Buffer.concat(told)).toHaveLength(0);
   await isLeft(server);
+});
+
+test('connections that break the rules and acknowledge no settings leave nothing in memory', async () => {
+  const sessions = new Set<number>();
+  const watching = createHook({ init: (id, type) => { if (type === 'HTTP2SESSION') sessions.add(id); }, destroy: (id) => { sessions.delete(id); } }).enable();
+  onTestFinished(() => { watching.disable(); });
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const server = await edgeServer(null);
+  for (let i = 0; i < 60; i++) {
+    const client = await opened(server, 'h2');
+    client.socket.write(Buffer.concat([BEGINNING, frame(FRAME.windowUpdate, 0, 0, WINDOW_MAX)]));
+    for (let turns = 0; turns < i % 12; turns++) await new Promise((resolve) => { setImmediate(resolve); });
+    await endBy(client, 'close');
+  }
+  expect(sessions.size).toBeGreaterThan(0);
+  await isLeft(server);
+  await expect.poll(() => {
+    collect();
+    return sessions.size;
+  }).toBe(0);
 });
 
 describe.each(WAYS)('%s', (_, isTls) => {
