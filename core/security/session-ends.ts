@@ -89,14 +89,15 @@ export class SessionEnds {
     return Math.max(Math.floor(this.#parts.clock.nowMs()), this.#keptFromMs + 1);
   }
 
-  /** Ends a session for all members; then waits until this node has it. Errors: as an append; `too_busy` where that takes long. */
+  /** Ends a session for all members; then waits until this node has it. Errors: as an append; `too_busy` where that takes long; `invalid_metadata` where the stream hides what is written to it. */
   async end(session: string): Promise<void> {
     const { written, clock } = this.#parts;
     await this.#prepare();
-    await written.append(SESSION_ENDS_STREAM, ANY, [this.#event(ENDED_TYPE, encodeText(JSON.stringify({ session, endedMs: Math.floor(clock.nowMs()) })))]);
+    const { lastEventNumber } = await written.append(SESSION_ENDS_STREAM, ANY, [this.#event(ENDED_TYPE, encodeText(JSON.stringify({ session, endedMs: Math.floor(clock.nowMs()) })))]);
     for (const untilMs = clock.monotonicMs() + SEEN_MS; ; await clock.sleep(LOOK_AGAIN_MS)) {
       await this.refresh();
       if (this.#ended.has(session)) return;
+      if (this.#mark.lastEventNumber >= lastEventNumber) throw new SkuaError('invalid_metadata', `The metadata of ${SESSION_ENDS_STREAM} hides what is written to it, so that nobody can log in: an administrator has to write them without $tb, or delete the stream.`, { stream: SESSION_ENDS_STREAM, key: '$tb' });
       if (clock.monotonicMs() >= untilMs) throw new SkuaError('too_busy', 'The end of the session is written, and this member lags behind: try again.', { retryAfterSeconds: 1 });
     }
   }

@@ -183,6 +183,16 @@ describe('logging out', () => {
     await expect(one.login()).rejects.toMatchObject({ code: 'stream_deleted' });
   });
 
+  test('with the stream truncated beyond its end nobody is logged in, and who wants to is told why', async () => {
+    const [value, ended] = [await one.login(), await one.login()];
+    await one.sessions.end(ended);
+    await world.store.append(`$$${SESSION_ENDS_STREAM}`, ANY, [{ id: crypto.randomUUID(), type: '$metadata', isJson: true, data: encodeText('{"$tb":100}'), metadata: new Uint8Array(0) }]);
+    expect(await userOf(one, value)).toBeNull();
+    await expect(one.login()).rejects.toMatchObject({ code: 'invalid_metadata', data: { stream: SESSION_ENDS_STREAM } });
+    await world.store.deleteStream(SESSION_ENDS_STREAM, ANY, 'soft');
+    expect(await userOf(one, await one.login())).toEqual(KIM);
+  });
+
   test('where older ends are not kept any more, what began before the oldest one that is counts as ended, and what began later does not', async () => {
     const before = await one.login();
     for (let i = 0; i < 3; i++) await one.sessions.end(await one.login());

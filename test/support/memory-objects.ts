@@ -1,5 +1,6 @@
-import { checkKey, checkPrefix, checkSmall, OBJECT_LIST_MAX, throwIfAborted, wrongSize } from '../../core/ports/object-store.ts';
+import { checkKey, checkPrefix, checkSmall, OBJECT_LIST_MAX, throwIfAborted } from '../../core/ports/object-store.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../core/ports/object-store.ts';
+import { gatherContent } from '../../infra/s3/objects.ts';
 
 export interface MemoryObjectsOptions {
   /** Times of changes are from here, in milliseconds since 1970; without it every change is one millisecond after the last. */
@@ -64,15 +65,7 @@ export class MemoryObjects implements ObjectStore {
   async upload(key: string, sizeBytes: number, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
     checkKey(key);
     throwIfAborted(signal, key);
-    const bytes = new Uint8Array(sizeBytes);
-    let filled = 0;
-    for await (const piece of content) {
-      throwIfAborted(signal, key);
-      if (filled + piece.length > sizeBytes) throw wrongSize(key, sizeBytes, filled + piece.length);
-      bytes.set(piece, filled);
-      filled += piece.length;
-    }
-    if (filled < sizeBytes) throw wrongSize(key, sizeBytes, filled);
+    const bytes = await gatherContent(content, sizeBytes, key, signal);
     throwIfAborted(signal, key);
     this.#set(key, bytes);
   }

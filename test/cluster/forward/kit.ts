@@ -111,6 +111,13 @@ export class Members {
   isFed = true;
   readonly #apps: ((request: Request) => Promise<Response>)[] = [];
 
+  /** A leader and a follower that know each other. */
+  async pair(): Promise<{ readonly leader: TestMember; readonly follower: TestMember }> {
+    const [leader, follower] = [await this.open(), await this.open()];
+    await this.leads(leader, follower);
+    return { leader, follower };
+  }
+
   async open(contextFor: (store: MemberStore, index: number) => Partial<FlatContext> = () => ({})): Promise<TestMember> {
     const store = await this.cluster.open();
     const index = this.all.length;

@@ -6,12 +6,9 @@ let members: Members;
 
 afterEach(() => members.close());
 
-/** A leader and a follower that know each other. */
-async function two() {
+function two() {
   members = new Members();
-  const [leader, follower] = [await members.open(), await members.open()];
-  await members.leads(leader, follower);
-  return { leader, follower };
+  return members.pair();
 }
 
 const outcomes = ({ counts }: { readonly counts: Map<string, number> }) => Object.fromEntries([...counts].filter(([key]) => key.startsWith('eventstore_forwarded_requests_total')).map(([key, n]) => [key.split(' ')[1]!, n]));

@@ -15,11 +15,9 @@ let members: Members;
 
 afterEach(() => members.close());
 
-async function two() {
+function two() {
   members = new Members();
-  const [leader, follower] = [await members.open(), await members.open()];
-  await members.leads(leader, follower);
-  return { leader, follower };
+  return members.pair();
 }
 
 /** The machines stood still: nobody's monotonic clock has moved. */

@@ -8,10 +8,9 @@ afterEach(() => members.close());
 
 async function two() {
   members = new Members();
-  const [leader, follower] = [await members.open(), await members.open()];
-  await members.leads(leader, follower);
-  await leader.append('s', newId());
-  return { leader, follower };
+  const both = await members.pair();
+  await both.leader.append('s', newId());
+  return both;
 }
 
 const REQUIRE = { 'es-requireleader': 'True' };
