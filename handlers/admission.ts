@@ -4,8 +4,8 @@ import { isAnonymous } from '../core/security/principal.ts';
 import { authenticate } from './authentication.ts';
 import type { GrpcMethod } from './grpc/call.ts';
 import { refusal, requireAccess } from './http/authorization.ts';
-import type { App, Call } from './http/context.ts';
-import type { Access, Operation } from './http/route.ts';
+import type { Access, App, Call } from './http/context.ts';
+import type { Operation } from './http/route.ts';
 
 /**
  * What every request passes by its head alone, before anything of its body or its messages is read: who may do nothing is refused here, and holds nothing.
@@ -31,6 +31,7 @@ export function enterMethod(call: Call, app: App, { access, audit, refused }: Gr
 
 /** As `requireAccess`; but a member of a cluster refuses nobody before it has seen whether the user was changed elsewhere a moment ago. */
 export function admit(call: Call, app: App, access: Access): void | Promise<void> {
+  call.entered = access;
   try {
     requireAccess(call, app, access);
   } catch (error) {

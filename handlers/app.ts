@@ -14,7 +14,7 @@ import { connectorFailure } from './connectors/failures.ts';
 import { webhookFailure } from './connectors/webhook.ts';
 import { nothingAt } from './http/absent.ts';
 import { foreignHost, isChange, refuseForeign, withHsts, withOrigin } from './http/browsers.ts';
-import { appOf, goneOf } from './http/context.ts';
+import { appOf, goneOf, writerOf } from './http/context.ts';
 import { behindMembers, forwardedOf, LOG_END_HEADER, refuseUnheard } from './http/forwarded.ts';
 import { failedFor, Forwarding, notLeaderReply } from './forward.ts';
 import type { Passing } from './forward.ts';
@@ -48,7 +48,7 @@ export type { AppContext, AppOptions } from './http/context.ts';
 type Router = { fetch(call: Call, app: App): Promise<Reply | undefined> };
 
 const APPEND_METHODS = 'POST, DELETE, GET, OPTIONS';
-const APPEND: Placed = { place: 'append', methods: APPEND_METHODS, access: 'stream' };
+const APPEND: Placed = { place: 'writes', methods: APPEND_METHODS, access: 'stream' };
 
 /** The whole HTTP interface as one function. It never rejects: every failure is a reply. */
 export function createApp(context: AppContext): (request: Request) => Promise<Response> {
@@ -94,17 +94,24 @@ function refusedHost(call: Call, app: App): Reply | null | Promise<Reply | null>
 
 /** A request that another member has passed on to this one, as the leader of an epoch. */
 async function answerForwarded(call: Call, edge: Edge, epoch: number): Promise<Reply> {
-  const { fence, log, grpc, patience } = edge.app.features.cluster!;
+  const { fence, log, patience } = edge.app.features.cluster!;
   const held = patience.beginPassedOn(call.forwarded!.atMs ?? null, goneOf(call, edge.app));
   const reply = await fence.run(epoch, held, async (passage) => {
     call.passage = passage;
     if (!passage.isOpen) return notLeaderReply();
-    return grpc?.answer(call, edge.app) ?? answer(call, edge);
+    return answer(call, edge);
   });
   return { ...reply, headers: { ...reply.headers, [LOG_END_HEADER]: String(log.end) } };
 }
 
-async function answer(call: Call, { app, router, audit, forwarding }: Edge): Promise<Reply> {
+/** What a member's client changes is decided by whoever leads, where its handler writes it (`Fence.own`). */
+function answer(call: Call, edge: Edge): Promise<Reply> {
+  const { app } = edge;
+  const { cluster } = app.features;
+  return cluster == null || call.forwarded !== null || call.method === 'GET' ? answerHere(call, edge) : cluster.fence.own(() => writerOf(call, app), goneOf(call, app), () => answerHere(call, edge));
+}
+
+async function answerHere(call: Call, { app, router, audit, forwarding }: Edge): Promise<Reply> {
   let isKnown = false;
   let passing: Passing | null = null;
   let held: Passing['held'] = null;
@@ -146,6 +153,7 @@ function answerKnown(call: Call, app: App, router: Router): Reply | Promise<Repl
     const segment = streamSegment(call.path);
     if (segment !== null) {
       call.methods = APPEND_METHODS;
+      call.entered = 'stream';
       return appendTo(call, app, segment);
     }
   }
@@ -161,7 +169,7 @@ function callOf(request: Request, app: App): Call {
   return {
     // HEAD is answered wherever GET is, and as GET is (RFC 9110 section 9.3.2), up to the body.
     request, method: request.method === 'HEAD' ? 'GET' : request.method, url, origin, path: pathOf(url, start),
-    params: {}, query: {}, methods: '', principal: ANONYMOUS, countedAs: null, session: null, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, passage: null, isLong: false, body: null,
+    params: {}, query: {}, methods: '', principal: ANONYMOUS, countedAs: null, session: null, entered: null, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, passage: null, isLong: false, body: null,
   };
 }
 

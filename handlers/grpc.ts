@@ -1,19 +1,14 @@
-import type { HeldWrite } from '../core/cluster/api.ts';
+import type { AskLeader } from '../core/cluster/ask-leader.ts';
 import { ANONYMOUS } from '../core/security/principal.ts';
-import type { Principal } from '../core/security/principal.ts';
 import type { EventStore } from '../core/streams/api.ts';
 import { countRefusal, enterMethod } from './admission.ts';
 import { RequestAudit } from './audit.ts';
 import { authenticate } from './authentication.ts';
-import { failedFor, notLeaderReply, unlessUnknown } from './forward.ts';
-import { CallsElsewhere } from './grpc-members.ts';
-import { readBody } from './http/body.ts';
-import { appOf } from './http/context.ts';
-import type { App, AppContext, Call, PassedOnCalls, Reply } from './http/context.ts';
+import { appOf, goneOf, writerOf } from './http/context.ts';
+import type { App, AppContext, Call } from './http/context.ts';
 import { OK, STATUS } from './grpc/call.ts';
 import type { Ending, GrpcCall, GrpcMethod, GrpcService, GrpcTransport } from './grpc/call.ts';
-import { endingOf } from './grpc/errors.ts';
-import { ArrivedCall, GRPC_TYPE, replyOf } from './grpc/passed-on.ts';
+import { endingOf, notLeader as leaderIsElsewhere } from './grpc/errors.ts';
 import { clusterGossip, gossip } from './grpc/gossip/gossip.ts';
 import { monitoring } from './grpc/monitoring/monitoring.ts';
 import { operations } from './grpc/operations/operations.ts';
@@ -50,44 +45,11 @@ export const notReadyGrpc: Grpc = () => Promise.resolve({ status: STATUS.unavail
 /** The whole gRPC interface as one function (grpc-api.md). */
 export function createGrpc(context: AppContext): Grpc {
   const app = appOf(context);
-  const { cluster } = app.features;
-  const calls = new Calls(app, cluster == null ? null : new CallsElsewhere(app, cluster));
+  const calls = new Calls(app);
   return (transport) => {
     const call = callOf(transport);
-    return calls.run(call, transport, (error, isKnown) => calls.failed(call, error, isKnown));
+    return calls.run(call, transport);
   };
-}
-
-/** Calls that another member has passed on, one for each context. */
-export function passedOnCalls(): PassedOnCalls {
-  let known: { readonly app: App; readonly calls: Calls } | null = null;
-  return {
-    answer(call, app) {
-      if (call.method !== 'POST' || call.request.headers.get('content-type')?.startsWith(GRPC_TYPE) !== true) return null;
-      if (known?.app !== app) known = { app, calls: new Calls(app, null) };
-      // Other members pass on methods that they know. What else comes is HTTP, whatever type it names.
-      return known.calls.has(call.path) ? answerPassedOn(call, app, known.calls) : null;
-    },
-  };
-}
-
-async function answerPassedOn(call: Call, app: App, calls: Calls): Promise<Reply> {
-  const blocks: Uint8Array[] = [];
-  const failedAs = (thrown: unknown, isKnown: boolean): Ending | null => {
-    const failed = failedFor(call.passage, thrown);
-    return failed === null ? null : calls.failed(call, failed.error, isKnown);
-  };
-  let ending: Ending | null;
-  try {
-    const transport = new ArrivedCall({ path: call.path, request: call.request }, await readBody(call, app), (block) => {
-      blocks.push(block);
-      return null;
-    });
-    ending = await calls.run(call, transport, failedAs);
-  } catch (thrown) {
-    ending = failedAs(thrown, false);
-  }
-  return ending === null ? notLeaderReply() : replyOf(ending, blocks);
 }
 
 /** A call as its method sees it. */
@@ -112,15 +74,13 @@ class RunningCall implements GrpcCall {
 
 class Calls {
   readonly #app: App;
-  readonly #elsewhere: CallsElsewhere | null;
   readonly #audit: RequestAudit | null;
   readonly #methods: ReadonlyMap<string, GrpcMethod>;
   readonly #services: ReadonlySet<string>;
   readonly #append: EventStore['append'];
 
-  constructor(app: App, elsewhere: CallsElsewhere | null) {
+  constructor(app: App) {
     this.#app = app;
-    this.#elsewhere = elsewhere;
     this.#audit = app.audit === null ? null : new RequestAudit(app, app.audit);
     const services = servicesOf(app);
     this.#methods = new Map(services.flatMap((service) => service.methods.map((method) => [method.path, method] as const)));
@@ -128,12 +88,8 @@ class Calls {
     this.#append = (stream, expectedVersion, events, authorize) => app.store.append(stream, expectedVersion, events, authorize);
   }
 
-  has(path: string): boolean {
-    return this.#methods.has(path);
-  }
-
-  /** Carries out a call; `failed` says how one ends that failed with this, and is told whether the caller was known by then. */
-  async run<None>(call: Call, transport: GrpcTransport, failed: (error: unknown, isKnown: boolean) => Ending | None): Promise<Ending | None> {
+  /** Carries out a call. */
+  async run(call: Call, transport: GrpcTransport): Promise<Ending> {
     const { path } = transport;
     const method = this.#methods.get(path);
     if (method === undefined) {
@@ -141,57 +97,63 @@ class Calls {
       if (!this.#services.has(path.slice(1, Math.max(1, path.lastIndexOf('/'))))) return { httpStatus: 404 };
       return { status: STATUS.unimplemented, message: 'Method is unimplemented.', trailers: {} };
     }
+    const { cluster } = this.#app.features;
+    return cluster == null || (method.place !== 'writes' && path !== BATCH_PATH) ? this.#answer(method, call, transport) : cluster.fence.own(() => writerOf(call, this.#app), goneOf(call, this.#app), () => this.#answer(method, call, transport));
+  }
+
+  async #answer(method: GrpcMethod, call: Call, transport: GrpcTransport): Promise<Ending> {
     let isKnown = false;
     try {
       const app = this.#app;
-      // Appends of a batch call are told of by the member that has the call.
-      const audit = call.passage !== null && path === BATCH_PATH ? null : this.#audit;
-      const elsewhere = this.#elsewhere;
-      // Before anything of the call is read.
-      const admit = (): void | Promise<void> => {
-        const known = (principal: Principal): void | Promise<void> => {
-          call.principal = principal;
-          isKnown = true;
-          return enterMethod(call, app, method);
-        };
-        isKnown = false;
-        const caller = authenticate(call, app);
-        return caller instanceof Promise ? caller.then(known) : known(caller);
-      };
-      let taken = transport;
-      let held: HeldWrite | null = null;
-      if (elsewhere?.passesOn(method, call) === true) {
-        await unlessUnknown(admit);
-        const passed = await elsewhere.passOn(method, call, transport);
-        if (!('arrived' in passed)) return passed;
-        ({ arrived: taken, held } = passed);
-      }
-      const admitting = admit();
+      const audit = this.#audit;
+      const caller = authenticate(call, app);
+      call.principal = caller instanceof Promise ? await caller : caller;
+      isKnown = true;
+      const admitting = enterMethod(call, app, method);
       if (admitting !== undefined) await admitting;
       audit?.loggedIn(call);
       let append = this.#append;
-      if (elsewhere !== null) {
-        await elsewhere.requireLeader(method, call);
-        if (path === BATCH_PATH) append = elsewhere.appendsOf(call);
+      const { cluster } = app.features;
+      if (cluster != null) {
+        await requireLeader(method, call, cluster.ask);
+        if (call.path === BATCH_PATH && asksForLeader(call)) append = atLeader(append, cluster.ask);
       }
-      const running = new RunningCall(call, app, taken, audit, append);
-      await (held === null ? method.run(running) : elsewhere!.here(held, () => method.run(running)));
+      await method.run(new RunningCall(call, app, transport, audit, append));
       if (!call.isLong) app.turns.answered();
       audit?.done(call, 200);
       return OK;
     } catch (error) {
-      return failed(error, isKnown);
+      return this.#failed(call, error, isKnown);
     }
   }
 
   /** How a call ends that failed with this; `isKnown`: the caller is. */
-  failed(call: Call, error: unknown, isKnown: boolean): Ending {
+  #failed(call: Call, error: unknown, isKnown: boolean): Ending {
     countRefusal(this.#app, error);
     const ending = endingOf(error, this.#app, call.path, !isKnown);
     if (isKnown) this.#audit?.failed(call, statusOf(ending.status), error);
     else this.#audit?.notLoggedIn(call, statusOf(ending.status), error);
     return ending;
   }
+}
+
+/** Throws `not-leader` with the address of the member that leads, where the call is for that one alone (grpc-api.md section 1.5). What it reads there is the newest state. Errors: `no_leader`. */
+async function requireLeader({ place, notLeader = leaderIsElsewhere }: GrpcMethod, call: Call, ask: AskLeader): Promise<void> {
+  if (place === 'node' || (place !== 'leader-only' && !asksForLeader(call))) return;
+  const leader = await ask.leaderElsewhere(place === 'here' || place === 'leader-only');
+  if (leader !== null) throw notLeader(leader.node);
+}
+
+/** The client wants to be told of another leader: also one that came while the call went on. */
+function atLeader(append: EventStore['append'], ask: AskLeader): EventStore['append'] {
+  return (...write) => {
+    const { leader } = ask;
+    return leader === null ? append(...write) : Promise.reject(leaderIsElsewhere(leader.node));
+  };
+}
+
+function asksForLeader({ request }: Call): boolean {
+  return request.headers.get('requires-leader')?.toLowerCase() === 'true';
 }
 
 /** The status of HTTP by which the audit tells what was refused from what failed. */
@@ -201,6 +163,6 @@ function statusOf(status: number): number {
 
 function callOf({ path, request }: GrpcTransport): Call {
   return {
-    request, method: 'POST', url: path, origin: '', path, params: {}, query: {}, methods: '', principal: ANONYMOUS, countedAs: null, session: null, base: '', audited: null, forwarded: null, passage: null, isLong: false, body: null,
+    request, method: 'POST', url: path, origin: '', path, params: {}, query: {}, methods: '', principal: ANONYMOUS, entered: null, countedAs: null, session: null, base: '', audited: null, forwarded: null, passage: null, isLong: false, body: null,
   };
 }

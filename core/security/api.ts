@@ -1,4 +1,4 @@
-import type { Authorize } from '../streams/api.ts';
+import type { Authorize, UnchangedStream } from '../streams/api.ts';
 import type { StoredFormat } from './passwords.ts';
 import type { Principal } from './principal.ts';
 
@@ -35,6 +35,16 @@ export interface Authenticator {
   stillKnows(principal: Principal, address: string | null): boolean;
   /** Whether the user of a principal that `login`, or a session, has given out has changed since, or the session has ended; false for every other principal. */
   hasChanged?(principal: Principal): boolean | Promise<boolean>;
+  /** Whether a principal is a user that `login`, or a session, has given out; false for who is known otherwise. */
+  isUser?(principal: Principal): boolean;
+  /** The user of this name as he is now, for what another member sends to be written for him; null where there is none, or he is disabled. At once where that is known. Errors: `not_ready`. */
+  userNow?(name: string): UserNow | null | Promise<UserNow | null>;
+}
+
+/** A user, as long as his stream has not been written to since. */
+export interface UserNow {
+  readonly principal: Principal;
+  readonly unchanged: UnchangedStream;
 }
 
 /** Sessions of users: a text that the node has signed stands for a login, until it ends, its user changes, or somebody logs out. */

@@ -4,7 +4,7 @@ import type { Keys } from '../ports/keys.ts';
 import type { Log } from '../ports/log.ts';
 import type { Meter, MeterLabels } from '../ports/meter.ts';
 import { encodeText } from '../text.ts';
-import type { Authenticator } from './api.ts';
+import type { Authenticator, UserNow } from './api.ts';
 import { encodeBase64 } from '../base64.ts';
 import type { Caller, Failures } from './failures.ts';
 import { fitsPassword, isEmptyPassword, LOGIN_NAME_LENGTH_MAX } from './limits.ts';
@@ -53,6 +53,8 @@ export class PasswordAuthenticator implements Authenticator {
   readonly #running = new Map<string, Promise<Principal | null>>();
   /** The state of the user's stream that each principal was made from. */
   readonly #marks = new WeakMap<Principal, StreamMark & { readonly stream: string }>();
+  /** Users for whom other members have sent writes, by name. */
+  readonly #users = new Map<string, UserNow>();
   #isReady = false;
   /** Monotonic milliseconds. */
   #rewritesFromMs = Number.NEGATIVE_INFINITY;
@@ -104,6 +106,32 @@ export class PasswordAuthenticator implements Authenticator {
     if (mark === undefined) return false;
     const info = infoNow(this.#parts.store, mark.stream);
     return info !== null ? !isUnchanged(mark, info) : this.#parts.store.streamInfo(mark.stream).then((later) => !isUnchanged(mark, later));
+  }
+
+  isUser(principal: Principal): boolean {
+    return this.#marks.has(principal);
+  }
+
+  userNow(name: string): UserNow | null | Promise<UserNow | null> {
+    if (!this.#isReady) throw notReady();
+    const known = this.#users.get(name);
+    const info = known === undefined ? null : infoNow(this.#parts.store, known.unchanged.stream);
+    return info !== null && isUnchanged(known!.unchanged, info) ? known! : this.#userLater(name);
+  }
+
+  async #userLater(name: string): Promise<UserNow | null> {
+    if (name.length > LOGIN_NAME_LENGTH_MAX) return null;
+    const { store, streams } = this.#parts;
+    const stream = userStream(name);
+    // Before the record, so that what is written meanwhile counts as a change.
+    const { lastEventNumber, metadataVersion } = await store.streamInfo(stream);
+    const stored = await streams.read(name);
+    if (stored === null || stored.record.isDisabled) return null;
+    const user: UserNow = { principal: { name, roles: stored.record.groups }, unchanged: { stream, lastEventNumber, metadataVersion } };
+    this.#users.delete(name);
+    this.#users.set(name, user);
+    if (this.#users.size > LOGINS_MAX) this.#users.delete(this.#users.keys().next().value!);
+    return user;
   }
 
   #cached(name: string, mac: Uint8Array): VerifiedLogin | null {

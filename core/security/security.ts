@@ -74,7 +74,7 @@ export function createSecurity(parts: SecurityParts, config: SecurityConfig): Ru
   const streams = new UserStreams(store, ids);
   const passwords = new Passwords(keys, meter, config.passwordFormat);
   const failures = new Failures(clock, parts.sharedFailures ?? null);
-  const users = new UserManager({ streams, passwords, failures, log });
+  const users = new UserManager({ streams, passwords, failures, log, upToDate: parts.upToDate ?? null });
   const defaults = defaultUsers(config.adminPassword, config.opsPassword);
   const known = new DefaultPasswords(store, () => haveDefaultPassword(store, streams, passwords, defaults));
   const authenticator = new PasswordAuthenticator({ store, streams, passwords, failures, keys, clock, log, meter, upToDate: parts.upToDate ?? null });
@@ -87,6 +87,8 @@ export function createSecurity(parts: SecurityParts, config: SecurityConfig): Ru
       login: (name, password, address, isLocal) => authenticator.login(name, password, address, isLocal),
       stillKnows: (principal, address) => authenticator.stillKnows(principal, address),
       hasChanged: (principal) => sessions.hasEnded(principal) ?? authenticator.hasChanged(principal),
+      isUser: (principal) => authenticator.isUser(principal) || sessions.isUser(principal),
+      userNow: (name) => authenticator.userNow(name),
     },
     sessions,
     users,

@@ -103,6 +103,11 @@ export class UserSessions implements Sessions {
     return counts === null ? this.#countsLater(known).then((does) => !does) : !counts;
   }
 
+  /** Whether a principal was given out here. */
+  isUser(principal: Principal): boolean {
+    return this.#ofPrincipals.has(principal);
+  }
+
   /** Null where that is not known at once. */
   #countsNow({ claims }: Verified): boolean | null {
     const { store, ends } = this.#parts;

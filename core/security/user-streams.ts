@@ -1,10 +1,11 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { isSkuaError } from '../errors.ts';
 import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import type { Ids } from '../ports/ids.ts';
 import { ANY, PAGE_EVENTS_MAX } from '../streams/api.ts';
-import type { Authorize, EventStore, NewEvent, StoredEvent, StreamInfo, StreamMetadata } from '../streams/api.ts';
+import type { EventStore, NewEvent, StoredEvent, StreamInfo, StreamMetadata, UnchangedStream } from '../streams/api.ts';
 import { formatMetadata } from '../streams/metadata.ts';
 import { METADATA_TYPE, metastreamOf } from '../streams/names.ts';
+import { changed, unlessChanged } from '../streams/unless-changed.ts';
 import { decodeText, encodeText } from '../text.ts';
 import { invalidUser, LOGIN_NAME_LENGTH_MAX, USER_STREAM_PREFIX } from './limits.ts';
 import type { Secret } from './passwords.ts';
@@ -94,30 +95,23 @@ export class UserStreams {
    * Errors: `wrong_expected_version` when the record is no longer the one that was read, also where it was deleted since: a soft delete
    * leaves the number of the last event as it is, and the write would bring the user back.
    */
-  async update(record: UserRecord, expected: number, authorize?: Authorize): Promise<void> {
+  async update(record: UserRecord, expected: number, others: readonly UnchangedStream[] = []): Promise<void> {
     const stream = userStream(record.loginName);
-    const ifVisible: Authorize = (metadata, endOf) => ((metadata.truncateBefore ?? 0) > expected ? changed(stream, expected, expected) : authorize?.(metadata, endOf) ?? null);
-    await this.#store.append(stream, expected, [this.#event('$UserUpdated', true, formatUserRecord(record))], ifVisible);
+    const own = await this.unchanged({ record, number: expected });
+    if (own === null) throw changed(stream, expected, expected);
+    await this.#store.append(stream, expected, [this.#event('$UserUpdated', true, formatUserRecord(record))], unlessChanged([own, ...others]));
   }
 
-  async delete(loginName: string, expected: number, authorize?: Authorize): Promise<void> {
-    await this.#store.deleteStream(userStream(loginName), expected, 'soft', authorize);
+  async delete(loginName: string, expected: number, others: readonly UnchangedStream[] = []): Promise<void> {
+    await this.#store.deleteStream(userStream(loginName), expected, 'soft', others.length === 0 ? undefined : unlessChanged(others));
   }
 
-  /**
-   * Lets a write take its place only while the record of another user is the one that was read; null where that has changed already.
-   * Errors of the write: `wrong_expected_version`.
-   */
-  async whileUnchanged({ record: { loginName }, number }: StoredUser): Promise<Authorize | null> {
+  /** Where the stream of a user ends whose record is still the one that was read; null where that has changed already. */
+  async unchanged({ record: { loginName }, number }: Pick<StoredUser, 'record' | 'number'>): Promise<UnchangedStream | null> {
     const stream = userStream(loginName);
     const { lastEventNumber, metadataVersion } = await this.#store.streamInfo(stream);
     // The record was read before: nothing may have hidden it since.
-    if (lastEventNumber !== number || (await this.read(loginName))?.number !== number) return null;
-    return (_, endOf) => {
-      const end = endOf(stream);
-      if (end !== null && end.lastEventNumber === number && end.metadataVersion === metadataVersion) return null;
-      return changed(stream, number, end?.lastEventNumber ?? number);
-    };
+    return lastEventNumber !== number || (await this.read(loginName))?.number !== number ? null : { stream, lastEventNumber, metadataVersion };
   }
 
   /** Login names in the order of their first creation, those of deleted users included. */
@@ -171,10 +165,6 @@ export class UserStreams {
   #event(type: string, isJson: boolean, data: Uint8Array): NewEvent {
     return { id: guidToText(guidFromUuidBytes(this.#ids.uuidBytes()), 0), type, isJson, data, metadata: NO_BYTES };
   }
-}
-
-function changed(stream: string, expected: number, actual: number): SkuaError {
-  return new SkuaError('wrong_expected_version', `${stream} was changed meanwhile: read the user and decide anew.`, { stream, expected, actual });
 }
 
 const ABSENT: ReadonlySet<string> = new Set(['stream_not_found', 'stream_deleted', 'event_not_found', 'invalid_stream_name']);

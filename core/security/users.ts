@@ -1,6 +1,6 @@
 import { SkuaError } from '../errors.ts';
 import type { Log } from '../ports/log.ts';
-import type { Authorize } from '../streams/api.ts';
+import type { UnchangedStream } from '../streams/api.ts';
 import type { NewUser, User, UserChange, Users } from './api.ts';
 import type { Failures } from './failures.ts';
 import { checkDetails, checkLoginName, checkPassword, isEmptyPassword } from './limits.ts';
@@ -15,6 +15,8 @@ interface UserManagerParts {
   readonly passwords: Passwords;
   readonly failures: Failures;
   readonly log: Log;
+  /** Takes in what other members have written; null where it just was. */
+  readonly upToDate: (() => Promise<void> | null) | null;
 }
 
 /** Users over their streams. Every change expects the record that it was made from, and is made anew when that has changed. */
@@ -23,12 +25,14 @@ export class UserManager implements Users {
   readonly #passwords: Passwords;
   readonly #failures: Failures;
   readonly #log: Log;
+  readonly #upToDate: UserManagerParts['upToDate'];
 
-  constructor({ streams, passwords, failures, log }: UserManagerParts) {
+  constructor({ streams, passwords, failures, log, upToDate }: UserManagerParts) {
     this.#streams = streams;
     this.#passwords = passwords;
     this.#failures = failures;
     this.#log = log;
+    this.#upToDate = upToDate;
   }
 
   async list(): Promise<User[]> {
@@ -45,7 +49,13 @@ export class UserManager implements Users {
   }
 
   async #read(loginName: string): Promise<StoredUser> {
-    const stored = await this.#streams.read(loginName);
+    let stored = await this.#streams.read(loginName);
+    const looking = stored === null ? this.#upToDate?.() ?? null : null;
+    if (looking !== null) {
+      // He may have been made elsewhere a moment ago.
+      await looking;
+      stored = await this.#streams.read(loginName);
+    }
     if (stored === null) throw new SkuaError('user_not_found', `There is no user ${loginName}: check the login name.`, { loginName });
     return stored;
   }
@@ -144,13 +154,13 @@ export class UserManager implements Users {
    * For a change after which a user is no administrator any more, or can't log in: lets it take its place only while there is another one,
    * who was found before. So of two administrators who remove each other at the same time one remains.
    */
-  async #unlessLast(before: UserRecord, after: UserRecord | null): Promise<Authorize | undefined> {
-    if (!canAdminister(before) || (after !== null && canAdminister(after))) return undefined;
+  async #unlessLast(before: UserRecord, after: UserRecord | null): Promise<readonly UnchangedStream[]> {
+    if (!canAdminister(before) || (after !== null && canAdminister(after))) return [];
     const { loginName } = before;
     for (const name of await this.#streams.names()) {
       const other = name === loginName ? null : await this.#streams.read(name);
-      const authorize = other === null || !canAdminister(other.record) ? null : await this.#streams.whileUnchanged(other);
-      if (authorize !== null) return authorize;
+      const unchanged = other === null || !canAdminister(other.record) ? null : await this.#streams.unchanged(other);
+      if (unchanged !== null) return [unchanged];
     }
     throw new SkuaError('last_administrator', `${loginName} is the last administrator who can log in, and without one nobody could change users any more: create another one first, or make one a member of ${ADMINISTRATORS}.`, { loginName });
   }

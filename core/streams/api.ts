@@ -192,7 +192,16 @@ export interface AllFilter {
  * that no change of an access list can come between. An error with `isFinal: true` in its data refuses whatever others commit later: where nothing else
  * is decided, it is told without asking for that.
  */
-export type Authorize = (metadata: StreamMetadata, endOf: EndOf) => SkuaError | null;
+export interface Authorize {
+  (metadata: StreamMetadata, endOf: EndOf): SkuaError | null;
+  /** Where it asks nothing but that these have not been written to: so it can be sent as a value (`unlessChanged`). */
+  readonly unchanged?: readonly UnchangedStream[];
+}
+
+/** Where a stream ended when it was read. */
+export interface UnchangedStream extends StreamEnd {
+  readonly stream: string;
+}
 
 /** Allows what both do; null for what allows everything. */
 export function bothAllow(first: Authorize | null, second: Authorize | null): Authorize | null {

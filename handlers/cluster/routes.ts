@@ -1,15 +1,15 @@
 import { checkCommitsRequest, checkGossip, checkLeadRequest } from '../../core/cluster/membership/check.ts';
-import { MEMBER_APPEND_BODY_BYTES_MAX, readMemberAppend } from '../../core/cluster/member-append.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { CommitsRequest } from '../../core/ports/peers.ts';
 import { readJson } from '../http/body.ts';
-import { goneOf, queryOf } from '../http/context.ts';
+import { queryOf } from '../http/context.ts';
 import type { Call, ClusterFeature, Handler } from '../http/context.ts';
 import { clusterOf } from '../http/presence.ts';
 import { commonHeaders, empty, jsonReply } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
 import { CLUSTER_DOCS } from '../openapi/cluster.ts';
+import { append } from './writes.ts';
 
 /** What the members of a cluster ask of each other (core/ports/peers.ts). Nobody else may, and none of it is for anybody else. */
 
@@ -29,14 +29,6 @@ const gossip: Handler = async (call, app) => {
 const lead: Handler = async (call, app) => {
   const { membership } = clusterOf(call, app);
   return jsonReply(call, await membership.onLead(checkLeadRequest(await readJson(call, app, LEAD_BYTES_MAX))));
-};
-
-/** POST `/cluster/append`: what a member writes for itself, as the system user; the leader decides it. */
-const append: Handler = async (call, app) => {
-  const { membership, fence, patience } = clusterOf(call, app);
-  const { stream, expectedVersion, events, atMs } = readMemberAppend(await readJson(call, app, Math.min(MEMBER_APPEND_BODY_BYTES_MAX, app.options.bodyBytesMax)));
-  if (!membership.isLeader) throw new SkuaError('not_leader', 'This member does not lead. Ask the member that leads now.');
-  return jsonReply(call, await fence.run(null, patience.beginPassedOn(atMs, goneOf(call, app)), () => app.store.append(stream, expectedVersion, events)));
 };
 
 const held = new WeakMap<ClusterFeature, number>();
@@ -67,14 +59,10 @@ function commitsRequest(call: Call): CommitsRequest {
   return checkCommitsRequest({ logId: queryOf(call, 'log'), from: numberOf('from'), instanceId: queryOf(call, 'instance'), waitMs: numberOf('waitMs') });
 }
 
-/** GET `/cluster/frames`: nothing but that the caller is a member. A server that knows the protocol gives it the connection then (local/http/frames.ts). */
-const frames: Handler = (call) => empty(call, 204, 'No Content');
-
 /** The paths of the members. */
 export const CLUSTER_ROUTES: readonly Route[] = [
   { path: '/cluster/gossip', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', gossip, CLUSTER_DOCS.gossip) } },
   { path: '/cluster/commits', methods: 'GET, OPTIONS', operations: { GET: operation('members', 'here', commits, CLUSTER_DOCS.commits) } },
-  { path: '/cluster/frames', methods: 'GET, OPTIONS', operations: { GET: operation('members', 'here', frames, CLUSTER_DOCS.frames) } },
   { path: '/cluster/lead', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', lead, CLUSTER_DOCS.lead) } },
   { path: '/cluster/append', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', append, CLUSTER_DOCS.append) } },
 ];

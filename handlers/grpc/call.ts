@@ -1,8 +1,7 @@
 import type { AuditAction } from '../../core/ports/audit.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import type { App, Call } from '../http/context.ts';
-import type { Access } from '../http/route.ts';
+import type { Access, App, Call } from '../http/context.ts';
 import { decode, frame } from './messages/wire.ts';
 import type { Reader, Writer } from './messages/wire.ts';
 
@@ -36,7 +35,7 @@ export class GrpcError extends Error {
   }
 }
 
-/** One call as its transport gives it: a connection of HTTP/2, another member, or a test. */
+/** One call as its transport gives it: a connection of HTTP/2, or a test. */
 export interface GrpcTransport {
   /** `/package.Service/Method` */
   readonly path: string;
@@ -103,11 +102,10 @@ export function inTurn<T>({ app: { turns }, call: { countedAs } }: GrpcCall, tak
 }
 
 /**
- * Where a call is decided in a cluster (ARCHITECTURE.md, "The cluster", rules 12 to 14). `here`: by the member that has it. `append`: by the leader, to which others
- * forward it, and repeatable, as the same event ids are found again. `leader`: by the leader, to which others forward it once. `leader-only`: by the leader, to which others refer the client (`not-leader`). `node`: it is about the member that has it, also where
+ * Where a call is decided in a cluster (ARCHITECTURE.md, "The cluster", rules 12 to 14). `here`: by the member that has it. `writes`: there too, but what it writes is decided by the leader. `leader-only`: by the leader, to which others refer the client (`not-leader`). `node`: it is about the member that has it, also where
  * the client asks for the leader, as some do with all calls: with gossip they want to find it.
  */
-export type Place = 'here' | 'node' | 'append' | 'leader' | 'leader-only';
+export type Place = 'here' | 'node' | 'writes' | 'leader-only';
 
 /** What is known of a method before anything of a call is read: where it is decided, and who may call it. */
 export interface MethodRule {

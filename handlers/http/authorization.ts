@@ -1,8 +1,7 @@
 import { SkuaError } from '../../core/errors.ts';
 import { isAdministrator, isAnonymous, isBackupKeeper, isOperator, SYSTEM } from '../../core/security/principal.ts';
 import type { Principal } from '../../core/security/principal.ts';
-import type { App, Call } from './context.ts';
-import type { Access } from './route.ts';
+import type { Access, App, Call } from './context.ts';
 
 /** Throws unless the caller may use an operation (options-and-security.md section 9). */
 export function requireAccess(call: Call, app: App, access: Access): void {

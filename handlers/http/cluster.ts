@@ -1,4 +1,5 @@
 import type { ClusterMember, HeldWrite } from '../../core/cluster/api.ts';
+import type { Writer } from '../../core/cluster/carried-writes.ts';
 import type { SessionProof } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { Authorize } from '../../core/streams/api.ts';
@@ -10,7 +11,7 @@ export interface Forwarder {
   /** Scheme under which the members serve clients. */
   readonly scheme: 'http' | 'https';
   /**
-   * Sends a request on and resolves with the answer, whatever its status. Rejects with `member_unreachable` where it is certain that it did not arrive,
+   * Sends a request and resolves with the answer, whatever its status: one of a client that is passed on, which says so (`skua-forwarded`), or this member's own. Rejects with `member_unreachable` where it is certain that it did not arrive,
    * and with `member_silent` where that is not known; both say in their data as `reason` why: the member is gone where that is `refused` or `broken`, and may
    * only be slow or far where it is another. It waits at most `timeoutMs` milliseconds, and no longer than the signal lets it.
    */
@@ -41,6 +42,10 @@ export interface Fence {
    * they reject with `write_expired`. `epochNumber` is null for what is decided here whoever leads.
    */
   run<T>(epochNumber: number | null, held: HeldWrite, work: (passage: Passage) => T): T;
+  /** The same for writes whose handling is no request of its own. */
+  passage(epochNumber: number | null, held: HeldWrite): Passage;
+  /** Runs the handling of a client's own request: what it writes while another member leads is written there, for this writer, in its order, and only while somebody waits for the answer. */
+  own<T>(writer: () => Writer, isGone: () => boolean, work: () => T): T;
 }
 
 export interface Passage {

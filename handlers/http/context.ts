@@ -2,6 +2,8 @@ import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import type { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
 import type { ByteShare } from '../../core/byte-budget.ts';
 import type { MemberLog, Membership, Patience } from '../../core/cluster/api.ts';
+import type { Writer } from '../../core/cluster/carried-writes.ts';
+import type { AskLeader } from '../../core/cluster/ask-leader.ts';
 import type { RunningMembership } from '../../core/cluster/membership/api.ts';
 import type { Holds } from '../../core/backup/node/hold.ts';
 import type { BackupChecks, BackupStatus } from '../../core/backup/checks/checks.ts';
@@ -125,13 +127,10 @@ export interface ClusterFeature {
   readonly fence: Fence;
   /** For how long writes of clients may be under way here. */
   readonly patience: Patience;
-  /** Answers calls of gRPC that another member has passed on as requests of HTTP; left out, or null, where there is no gRPC. */
-  readonly grpc?: PassedOnCalls | null;
-}
-
-export interface PassedOnCalls {
-  /** Null for what is no call of gRPC. */
-  answer(call: Call, app: App): Promise<Reply> | null;
+  /** Has decided what another member is to decide. */
+  readonly ask: AskLeader;
+  /** This member's own copy, for what others send to be written here. */
+  readonly copy: Pick<EventStore, 'append' | 'appendToStreams' | 'deleteStream'>;
 }
 
 export interface Webhooks {
@@ -188,8 +187,6 @@ export interface ServerSide {
   readonly isGone?: (request: Request) => boolean;
   /** The caller whom the connection itself proves (a node's certificate); null for none. Credentials in the request win. */
   readonly peerOf?: (request: Request) => Principal | null;
-  /** Whether the connection of a request carries those of a member alone, which proved to be one when it asked for the connection (`/cluster/frames`). */
-  readonly isOfMember?: (request: Request) => boolean;
   /** The name in the verified certificate of the connection; null without one. */
   readonly certificateOf?: (request: Request) => string | null;
   /**
@@ -249,6 +246,14 @@ interface Login {
   readonly principal: Principal;
 }
 
+/**
+ * Who may call an operation (options-and-security.md section 9). `anyone` is asked for no rights, but wrong credentials
+ * are refused all the same; `probe` and `sender` (of webhooks) are answered without a look at credentials. `backup`: the files of the node, which hold
+ * everything, so that operators may not see them. `members`: the members of the cluster, and nobody else whatever groups he is in. `stream`: the access list of the
+ * stream decides, in the handler; `self`: the handler compares the user in the path with the caller.
+ */
+export type Access = 'probe' | 'sender' | 'anyone' | 'gossip' | 'statistics' | 'authenticated' | 'self' | 'operators' | 'backup' | 'administrators' | 'members' | 'stream';
+
 /** One request on its way through the router. `params` and `query` are the router's, percent-encoding untouched in `params`. */
 export interface Call {
   readonly request: Request;
@@ -264,6 +269,8 @@ export interface Call {
   /** What `Access-Control-Allow-Methods` says for this path; empty when no route knows the path. */
   methods: string;
   principal: Principal;
+  /** What the route asked of the caller; null until it has. */
+  entered: Access | null;
   /** By whom what callers share is counted (core/shared-limit.ts); null until the caller is known. */
   countedAs: string | null;
   /** The session of the page by which the caller is known; null where it is known otherwise, or not at all. */
@@ -313,6 +320,12 @@ export type Handler = (call: Call, app: App) => Reply | Promise<Reply>;
 export function queryOf(call: Call, name: string): string | undefined {
   const value = call.query[name];
   return Array.isArray(value) ? value[0] : value;
+}
+
+/** For whom the writes of a call are written at another member, and what is asked there. */
+export function writerOf({ principal, entered }: Pick<Call, 'principal' | 'entered'>, { security }: Pick<App, 'security'>): Writer {
+  const { name, roles } = principal;
+  return { name, roles: security?.authenticator.isUser?.(principal) === true ? null : roles, asks: entered === 'stream' ? 'list' : entered === 'administrators' ? 'administrators' : 'nothing' };
 }
 
 /** Tells whether nobody waits for the answer to a call any more. */

@@ -1,5 +1,5 @@
+import { FOR_OTHERS } from '../../core/cluster/ask-leader.ts';
 import { isSkuaError } from '../../core/errors.ts';
-import type { ErrorCode } from '../../core/errors.ts';
 import type { SessionProof } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import { notAMember } from './authorization.ts';
@@ -15,9 +15,6 @@ export const LOG_END_HEADER = 'skua-log-end';
 export const NOT_LEADER_HEADER = 'skua-not-leader';
 /** Status of such an answer, which no client ever sees: Misdirected Request. */
 export const NOT_LEADER_STATUS = 421;
-
-/** Why nothing was done here for another member, which may ask again, or decide by itself: somebody else leads, or the copy of this member takes no writes. */
-const FOR_OTHERS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['not_leader', 'no_leader', 'not_ready']);
 
 export function isForOthers(error: unknown): boolean {
   return isSkuaError(error) && FOR_OTHERS.has(error.code);
@@ -93,9 +90,9 @@ export function refuseUnheard({ request, forwarded }: Call): void {
 /** Longest secret that is looked at, in characters. */
 const SECRET_LENGTH_MAX = 8_192;
 
-/** By its certificate, or by the secret of the cluster, with each request or once for a connection of its own; without security everybody is whoever it says. */
+/** By its certificate, or by the secret of the cluster; without security everybody is whoever it says. */
 function isFromMember(request: Request, { security, server, features: { cluster } }: App): boolean {
-  if (security === null || server.isOfMember?.(request) === true || (server.peerOf?.(request) ?? null) !== null) return true;
+  if (security === null || (server.peerOf?.(request) ?? null) !== null) return true;
   const secret = request.headers.get(MEMBER_HEADER);
   return secret !== null && secret.length <= SECRET_LENGTH_MAX && cluster?.isSecret?.(secret) === true;
 }

@@ -1,19 +1,11 @@
 import type { AuditAction } from '../../core/ports/audit.ts';
-import type { App, Call, Handler, Reply } from './context.ts';
+import type { Access, App, Call, Handler, Reply } from './context.ts';
 
 /**
- * Who may call an operation (options-and-security.md section 9). `anyone` is asked for no rights, but wrong credentials
- * are refused all the same; `probe` and `sender` (of webhooks) are answered without a look at credentials. `backup`: the files of the node, which hold
- * everything, so that operators may not see them. `members`: the members of the cluster, and nobody else whatever groups he is in. `stream`: the access list of the
- * stream decides, in the handler; `self`: the handler compares the user in the path with the caller.
+ * Which member of a cluster decides an operation (ARCHITECTURE.md, "The cluster", rule 13). `here`: the one that is asked. `writes`: that one too, but what it writes is decided by the one
+ * that leads. `leader`: the one that leads, to which others pass the request on.
  */
-export type Access = 'probe' | 'sender' | 'anyone' | 'gossip' | 'statistics' | 'authenticated' | 'self' | 'operators' | 'backup' | 'administrators' | 'members' | 'stream';
-
-/**
- * Which member of a cluster decides an operation (ARCHITECTURE.md, "The cluster", rule 13). `here`: the one that is asked. `leader`: the one that
- * leads, whichever is asked. `append`: the leader too, and the operation names ids of events, so that where no answer comes it may be decided anew.
- */
-export type Place = 'here' | 'leader' | 'append';
+export type Place = 'here' | 'writes' | 'leader';
 
 export type Arrive = (call: Call, app: App) => Promise<Uint8Array | Reply>;
 

@@ -43,19 +43,12 @@ export const CLUSTER_DOCS = {
     ],
     responses: { 200: ok('Commits from that one on.', media(BINARY, 'application/octet-stream')), 204: ok('None came in time.'), 410: ok('The member does not have them at hand, or does not lead: the log has them.'), ...problems(400), ...OTHER_LOG },
   },
-  frames: {
-    summary: 'Ask for a connection for requests that are passed on', description: 'With `Upgrade: skua-frames` the connection carries them from then on, many at a time (101).',
-    responses: { 204: ok('The caller is a member.') },
-  },
   append: {
-    summary: 'What a member writes for itself', description: 'Scavenge points, the history of its scavenges and its part of the audit. Data and metadata are texts, taken byte for byte. The leader alone takes it.',
-    body: {
-      required: true, content: json(object({ stream: TEXT, expectedVersion: INTEGER, events: arrayOf(object({ id: UUID, type: TEXT, isJson: BOOLEAN, data: TEXT, metadata: TEXT })) }),
-        { stream: '$scavenges', expectedVersion: -2, events: [{ id: '2c5b4a3f-6d1e-4f70-8a92-b3c4d5e6f708', type: '$scavengeStarted', isJson: true, data: '{}', metadata: '' }] }),
-    },
+    summary: 'What a member wants written', description: 'For its clients, and for itself: a length, a JSON text with the writes in their order, and data and metadata of all events. The leader alone takes it, in the epoch in which it was sent; each write is decided by itself.',
+    body: { required: true, content: media(BINARY, 'application/octet-stream') },
     responses: {
-      200: ok('Where the events are.', json(object({ firstEventNumber: INTEGER, lastEventNumber: INTEGER, position: INTEGER, isRepeat: BOOLEAN }), { firstEventNumber: 3, lastEventNumber: 3, position: 5_000, isRepeat: false })),
-      ...problems(400, 413, 415, 507), 410: failing('The stream has been deleted for ever.'), 503: failing('The member does not lead (`not_leader`), or can\'t write at the moment.'),
+      200: ok('What became of each write.', json(object({ logEnd: INTEGER, outcomes: arrayOf({}) }), { logEnd: 5_200, outcomes: [{ result: { firstEventNumber: 3, lastEventNumber: 3, position: 5_000, isRepeat: false } }] })),
+      ...problems(400, 413, 415),
     },
   },
   lead: {

@@ -1,9 +1,9 @@
 import { isChange } from '../http/browsers.ts';
-import type { App, Call, Reply } from '../http/context.ts';
+import type { Access, App, Call, Reply } from '../http/context.ts';
 import { isConnectorPath, isIngestPath, isPresent } from '../http/presence.ts';
 import { commonHeaders } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
-import type { Access, HeaderDoc, Operation, OperationDoc, ParameterDoc, ResponseDoc, Route, Schema } from '../http/route.ts';
+import type { HeaderDoc, Operation, OperationDoc, ParameterDoc, ResponseDoc, Route, Schema } from '../http/route.ts';
 import { sharedBody } from '../http/shared-body.ts';
 import { ADMIN_DOCS, ADMIN_SCHEMAS } from './administration.ts';
 import { AUTO_SCAVENGE_SCHEMAS } from './auto-scavenge.ts';

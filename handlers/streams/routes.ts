@@ -8,18 +8,18 @@ import { appendHandler, appendIncoming, appendMetadata, deleteHandler } from './
 import { latestMetadata, metadataBackward, metadataByNumber, metadataForward } from './metadata.ts';
 
 const READ_ALL = operation('stream', 'here', allHead, DOCS.readAll);
-const APPEND = operation('stream', 'append', appendHandler, DOCS.append);
-const DELETE_STREAM = operation('stream', 'leader', deleteHandler, DOCS.deleteStream, 'stream.delete');
+const APPEND = operation('stream', 'writes', appendHandler, DOCS.append);
+const DELETE_STREAM = operation('stream', 'writes', deleteHandler, DOCS.deleteStream, 'stream.delete');
 const READ_FILTERED = operation('stream', 'here', filteredHead, DOCS.readFiltered);
 const PAGE_FILTERED_BACKWARD = operation('stream', 'here', filteredBackward, DOCS.pageFilteredBackward);
 const PAGE_FILTERED_FORWARD = operation('stream', 'here', filteredForward, DOCS.pageFilteredForward);
 const READ_METADATA = operation('stream', 'here', latestMetadata, DOCS.readMetadata);
-const SET_METADATA = operation('stream', 'append', appendMetadata, DOCS.setMetadata);
+const SET_METADATA = operation('stream', 'writes', appendMetadata, DOCS.setMetadata);
 const PAGE_ALL_BACKWARD = operation('stream', 'here', allBackward, DOCS.pageAllBackward);
 const PAGE_ALL_FORWARD = operation('stream', 'here', allForward, DOCS.pageAllForward);
 const READ_STREAM = operation('stream', 'here', streamHead, DOCS.readStream);
 const READ_EVENT = operation('stream', 'here', singleEvent, DOCS.readEvent);
-const APPEND_INCOMING = operation('stream', 'append', appendIncoming, DOCS.appendIncoming);
+const APPEND_INCOMING = operation('stream', 'writes', appendIncoming, DOCS.appendIncoming);
 const READ_METADATA_EVENT = operation('stream', 'here', metadataByNumber, DOCS.readMetadataEvent);
 const PAGE_BACKWARD = operation('stream', 'here', streamBackward, DOCS.pageBackward);
 const PAGE_FORWARD = operation('stream', 'here', streamForward, DOCS.pageForward);

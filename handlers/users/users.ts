@@ -1,13 +1,12 @@
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import type { Users } from '../../core/security/api.ts';
 import { refusal } from '../http/authorization.ts';
-import { readBody } from '../http/body.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
-import type { Arrive, Operation, Route } from '../http/route.ts';
+import type { Operation, Route } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
 import { USER_DOCS } from '../openapi/users.ts';
 import { changePassword as changeOwnPassword, create, mayLookAt, unreachable, update } from './changes.ts';
@@ -76,12 +75,6 @@ function requireSelf({ principal }: Call, login: string): void {
   if (login !== principal.name) throw refusal(principal, 'A password is changed by its user only. An administrator can set another one with reset-password.');
 }
 
-/** At a member that does not lead: of nobody but the user. */
-const passwordChange: Arrive = (call, app) => {
-  requireSelf(call, loginOf(call));
-  return readBody(call, app);
-};
-
 /** GET `/admin/login`: who the caller is (http-api.md 3.6). */
 export const loginEcho: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
@@ -123,21 +116,21 @@ function loginOf(call: Call): string {
 }
 
 const USER = '/users/:login';
-const UPDATE = operation('administrators', 'leader', updateUser, USER_DOCS.update, 'user.update');
-const DELETE = operation('administrators', 'leader', deleteUser, USER_DOCS.delete, 'user.delete');
+const UPDATE = operation('administrators', 'writes', updateUser, USER_DOCS.update, 'user.update');
+const DELETE = operation('administrators', 'writes', deleteUser, USER_DOCS.delete, 'user.delete');
 
 /** The paths of users (http-api.md section 6). `$current` stands escaped, as `$all` does in streams/routes.ts. */
 export const USERS_ROUTES: readonly Route[] = [
-  { path: '/users', methods: 'GET, POST, OPTIONS', operations: { GET: operation('administrators', 'here', inRoom(listUsers), USER_DOCS.list), POST: operation('administrators', 'leader', createUser, USER_DOCS.create, 'user.create') } },
+  { path: '/users', methods: 'GET, POST, OPTIONS', operations: { GET: operation('administrators', 'here', inRoom(listUsers), USER_DOCS.list), POST: operation('administrators', 'writes', createUser, USER_DOCS.create, 'user.create') } },
   {
     path: '/users/%24current', methods: 'GET, PUT, DELETE, GET, OPTIONS',
     operations: { GET: operation('authenticated', 'here', currentUser, USER_DOCS.current), PUT: named('$current', UPDATE), DELETE: named('$current', DELETE) },
   },
   { path: USER, methods: 'GET, PUT, DELETE, OPTIONS', operations: { GET: operation('self', 'here', userDetails, USER_DOCS.details), PUT: UPDATE, DELETE } },
-  { path: `${USER}/command/enable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'leader', enableUser, USER_DOCS.enable, 'user.enable') } },
-  { path: `${USER}/command/disable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'leader', disableUser, USER_DOCS.disable, 'user.disable') } },
-  { path: `${USER}/command/reset-password`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'leader', resetPassword, USER_DOCS.resetPassword, 'user.reset-password') } },
-  { path: `${USER}/command/change-password`, methods: 'POST, OPTIONS', operations: { POST: { ...operation('self', 'leader', changePassword, USER_DOCS.changePassword, 'user.change-password'), arrive: passwordChange } } },
+  { path: `${USER}/command/enable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'writes', enableUser, USER_DOCS.enable, 'user.enable') } },
+  { path: `${USER}/command/disable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'writes', disableUser, USER_DOCS.disable, 'user.disable') } },
+  { path: `${USER}/command/reset-password`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'writes', resetPassword, USER_DOCS.resetPassword, 'user.reset-password') } },
+  { path: `${USER}/command/change-password`, methods: 'POST, OPTIONS', operations: { POST: operation('self', 'writes', changePassword, USER_DOCS.changePassword, 'user.change-password') } },
 ];
 
 /** An operation of a path whose user is a literal. */

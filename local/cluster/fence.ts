@@ -1,6 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ByteShare } from '../../core/byte-budget.ts';
 import type { HeldWrite, MemberLog, Patience } from '../../core/cluster/api.ts';
+import type { CarriedWrite, Writer } from '../../core/cluster/carried-writes.ts';
+import { newOrder, NOTHING, OWN, STAYS } from '../../core/cluster/writes-elsewhere.ts';
+import type { Order, WritesElsewhere } from '../../core/cluster/writes-elsewhere.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type {
   AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
@@ -19,7 +22,7 @@ export class EpochFence implements Fence {
   readonly #instanceId: string;
   readonly #patience: Patience;
   /** The request that is being handled; nothing where a client of this member, or the member itself, is at work. */
-  readonly #passages = new AsyncLocalStorage<EpochPassage>();
+  readonly #passages = new AsyncLocalStorage<EpochPassage | OwnPassage>();
 
   constructor(log: EpochOf, instanceId: string, patience: Patience) {
     this.#log = log;
@@ -27,18 +30,33 @@ export class EpochFence implements Fence {
     this.#patience = patience;
   }
 
+  passage(epochNumber: number | null, held: HeldWrite): EpochPassage {
+    return new EpochPassage(this.#log, this.#instanceId, epochNumber, held);
+  }
+
   run<T>(epochNumber: number | null, held: HeldWrite, work: (passage: Passage) => T): T {
-    const passage = new EpochPassage(this.#log, this.#instanceId, epochNumber, held);
+    const passage = this.passage(epochNumber, held);
     return this.#passages.run(passage, work, passage);
+  }
+
+  own<T>(writer: () => Writer, isGone: () => boolean, work: () => T): T {
+    return this.#passages.run({ writer, isGone, order: newOrder() }, work);
   }
 
   /**
    * The store for what is written in the handling of requests. What goes on for longer than a request, and may have been begun in one (the audit, the calls of
    * webhooks, schedules), gets the store itself: it must not inherit the epoch of whoever came first.
    */
-  storeOf(store: EventStore): EventStore {
-    return new FencedStore(store, () => this.#passages.getStore() ?? null, this.#patience);
+  storeOf(store: EventStore, elsewhere: WritesElsewhere): EventStore {
+    return new FencedStore(store, () => this.#passages.getStore() ?? null, this.#patience, elsewhere);
   }
+}
+
+/** A request of a client's own. */
+interface OwnPassage {
+  readonly writer: () => Writer;
+  readonly isGone: () => boolean;
+  readonly order: Order;
 }
 
 class EpochPassage implements Passage {
@@ -63,11 +81,6 @@ class EpochPassage implements Passage {
 
   readonly authorize: Authorize = () => (this.isOpen ? this.#expired() : this.#closed(this.#number!));
 
-  /** Asked while a write takes its place in the log. */
-  behind(authorize: Authorize | undefined): Authorize {
-    return both(this.authorize, authorize);
-  }
-
   /** A write that was begun behind it. */
   async passed<T>(write: Promise<T>): Promise<T> {
     const result = await write;
@@ -88,46 +101,55 @@ class EpochPassage implements Passage {
   }
 }
 
-/** A store whose writes are guarded by the passage that holds when each is made; without one they are held from then on. */
+/**
+ * The store for what is written in the handling of requests. What another member has passed on is written under its passage; all else goes to the member that leads, where that is another one,
+ * for whom the request names, and is held from when it is written.
+ */
 class FencedStore implements EventStore {
   readonly #store: EventStore;
-  readonly #passageOf: () => EpochPassage | null;
+  readonly #passageOf: () => EpochPassage | OwnPassage | null;
   readonly #patience: Patience;
+  readonly #elsewhere: WritesElsewhere;
   readonly streamInfoNow?: (stream: string) => StreamInfo | null;
 
-  constructor(store: EventStore, passageOf: () => EpochPassage | null, patience: Patience) {
+  constructor(store: EventStore, passageOf: () => EpochPassage | OwnPassage | null, patience: Patience, elsewhere: WritesElsewhere) {
     this.#store = store;
     this.#passageOf = passageOf;
     this.#patience = patience;
+    this.#elsewhere = elsewhere;
     if (store.streamInfoNow !== undefined) this.streamInfoNow = (stream) => store.streamInfoNow!(stream);
   }
 
   get end(): number { return this.#store.end; }
 
   append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
-    const passage = this.#passageOf();
-    if (passage === null) return this.#store.append(stream, expectedVersion, events, this.#held(authorize));
-    return passage.passed(this.#store.append(stream, expectedVersion, events, passage.behind(authorize)));
+    return this.#write(() => ({ ...NOTHING, writes: [{ stream, expectedVersion, events }] }), authorize, (guard) => this.#store.append(stream, expectedVersion, events, both(guard, authorize)));
   }
 
   appendToStreams(writes: readonly StreamWrite[], options?: AppendToStreamsOptions): Promise<AppendToStreamsResult> {
-    const passage = this.#passageOf();
-    if (passage === null) {
-      const held = this.#held(undefined);
-      return this.#store.appendToStreams(writes.map((write) => ({ ...write, authorize: both(held, write.authorize) })), options);
-    }
-    return passage.passed(this.#store.appendToStreams(writes.map((write) => ({ ...write, authorize: passage.behind(write.authorize) })), options));
+    return this.#write(() => ({
+      ...NOTHING, kind: 'streams', writes: writes.map(({ stream, expectedVersion, events }) => ({ stream, expectedVersion, events })), isRepeatable: options?.isRepeatable ?? true,
+      checks: (options?.checks ?? []).map(({ stream, expectedVersion, authorize }) => ({ stream, expectedVersion, isAsked: authorize !== undefined })),
+    }), writes.find(({ authorize }) => authorize !== undefined)?.authorize, (guard) => this.#store.appendToStreams(writes.map((write) => ({ ...write, authorize: both(guard, write.authorize) })), options));
   }
 
   deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
-    const passage = this.#passageOf();
-    if (passage === null) return this.#store.deleteStream(stream, expectedVersion, kind, this.#held(authorize));
-    return passage.passed(this.#store.deleteStream(stream, expectedVersion, kind, passage.behind(authorize)));
+    return this.#write(() => ({ ...NOTHING, kind, writes: [{ stream, expectedVersion, events: [] }] }), authorize, (guard) => this.#store.deleteStream(stream, expectedVersion, kind, both(guard, authorize)));
   }
 
-  #held(authorize: Authorize | undefined): Authorize {
-    const held = this.#patience.begin(STAYS);
-    return both(() => held.refusal(), authorize);
+  #write<T>(valueOf: () => Omit<CarriedWrite, 'by' | 'unchanged' | 'atMs'>, authorize: Authorize | undefined, write: (guard: Authorize) => Promise<T>): Promise<T> {
+    const passage = this.#passageOf();
+    if (passage instanceof EpochPassage) return passage.passed(write(passage.authorize));
+    const order = passage?.order ?? null;
+    const by = this.#elsewhere.takes(order) ? writerOf(passage, authorize) : null;
+    if (by === null) {
+      const held = this.#patience.begin(STAYS);
+      const here = write(() => held.refusal());
+      if (order !== null) order.here = here;
+      return here;
+    }
+    const held = this.#patience.begin(passage?.isGone ?? STAYS);
+    return this.#elsewhere.write(order ?? newOrder(), { write: { ...valueOf(), by, unchanged: authorize?.unchanged ?? [] }, held, here: () => write(() => held.refusal()) });
   }
 
   readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> { return this.#store.readStream(stream, options); }
@@ -142,9 +164,10 @@ class FencedStore implements EventStore {
   waitForLog(position: number, signal: AbortSignal): Promise<boolean> { return this.#store.waitForLog(position, signal); }
 }
 
-/** Who asks is in touch with this member. */
-function STAYS(): boolean {
-  return false;
+/** For whom another member is to write; null where what is asked before can't be said as a value, so that this member decides. */
+function writerOf(passage: OwnPassage | null, authorize: Authorize | undefined): Writer | null {
+  const writer = passage === null ? OWN : passage.writer();
+  return authorize === undefined || authorize.unchanged !== undefined || writer.asks === 'list' ? writer : null;
 }
 
 function both(first: Authorize, second: Authorize | undefined): Authorize {

@@ -2,6 +2,7 @@ import type { ClusterMember } from '../../core/cluster/api.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';
 import type { Forwarder, ReplyParts, RequestParts } from '../../handlers/http/cluster.ts';
+import { FORWARDED_HEADER } from '../../handlers/http/forwarded.ts';
 import type { PeerClient } from './peer-client.ts';
 
 /** Bytes of an answer that is given back: operations of the leader answer with a line or a short document. */
@@ -20,8 +21,9 @@ export class PeerForwarder implements Forwarder {
   }
 
   async send({ node }: ClusterMember, { method, target, headers, body }: RequestParts, timeoutMs: number, signal: AbortSignal | null): Promise<ReplyParts> {
-    const reply = await this.#client.request({ node, method, path: target, headers, body, as: 'caller', timeoutMs, ...(signal !== null && { signal }) });
-    if (reply.body.length > REPLY_BYTES_MAX) throw new SkuaError('member_silent', `The answer of ${nodeKey(node)} has ${reply.body.length} bytes, which no operation gives.`, { node: nodeKey(node), reason: 'length' });
+    const as = headers[FORWARDED_HEADER] === undefined ? 'member' : 'caller';
+    const reply = await this.#client.request({ node, method, path: target, headers, body, as, timeoutMs, ...(signal !== null && { signal }) });
+    if (as === 'caller' && reply.body.length > REPLY_BYTES_MAX) throw new SkuaError('member_silent', `The answer of ${nodeKey(node)} has ${reply.body.length} bytes, which no operation gives.`, { node: nodeKey(node), reason: 'length' });
     return { status: reply.status, statusText: reply.statusText, headers: withoutConnection(reply.headers), body: reply.body.length === 0 ? null : reply.body };
   }
 }

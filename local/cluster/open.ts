@@ -1,5 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
 import { background } from '../../core/background.ts';
-import { MemberWrites, scavengeStoreOf } from '../../core/cluster/member-writes.ts';
+import { AskLeader } from '../../core/cluster/ask-leader.ts';
+import { scavengeStoreOf, WritesElsewhere } from '../../core/cluster/writes-elsewhere.ts';
 import { type MemberStore, openMemberStore } from '../../core/cluster/copy/member-store.ts';
 import { Patience } from '../../core/cluster/patience.ts';
 import { upToDateOf } from '../../core/cluster/up-to-date.ts';
@@ -8,8 +10,7 @@ import type { RunningMembership } from '../../core/cluster/membership/api.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
-import type { EventStore } from '../../core/streams/api.ts';
-import { passedOnCalls } from '../../handlers/grpc.ts';
+import type { EventStore, NewEvent } from '../../core/streams/api.ts';
 import type { ClusterFeature } from '../../handlers/http/context.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -21,7 +22,7 @@ import { openNodeBy, type OpenNode, type OpenNodeOptions } from '../store/open-n
 import type { CertificateSet } from '../tls/certificate-set.ts';
 import { EpochFence } from './fence.ts';
 import { PeerForwarder } from './forwarder.ts';
-import { adminCallsOf, memberAppendsOf } from './member-calls.ts';
+import { adminCallsOf } from './member-calls.ts';
 import { PeerClient } from './peer-client.ts';
 import { HttpPeers } from './peers.ts';
 import { secretCheck } from './secret.ts';
@@ -71,7 +72,7 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
   // Of a log that this member begins; another keeps its own.
   const logOptions = { chunkSizeBytes: values.ChunkSize };
   // Opening repairs the history of scavenges, before the member is in touch with others.
-  let writes: MemberWrites | null = null;
+  let writes: Pick<EventStore, 'append'> | null = null;
   let membership: RunningMembership | null = null;
   let node: OpenNode & { readonly open: MemberStore };
   try {
@@ -94,18 +95,20 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
     gossipIntervalMs: values.GossipIntervalMs, gossipTimeoutMs: values.GossipTimeoutMs, gossipAllowedDifferenceMs: values.GossipAllowedDifferenceMs, leaderElectionTimeoutMs: values.LeaderElectionTimeoutMs,
     deadMemberRemovalMs: Math.max(values.DeadMemberRemovalPeriodSec * SECOND_MS, values['AutoScavenge:NodeLostAfter'] * MINUTE_MS),
   });
-  const own = writes = new MemberWrites({ store: open.store, membership: joined, log: open.log, appends: memberAppendsOf(client), clock: systemClock });
   const patience = new Patience(systemClock, values.ForwardPatienceMs);
   const closing = new AbortController();
   background(patience.watch(closing.signal));
   const fence = new EpochFence(open.log, instanceId, patience);
   const forward = new PeerForwarder(client, certificates === null ? 'http' : 'https');
+  const ask = new AskLeader({ membership: joined, log: open.log, patience, clock: systemClock, meter });
+  const elsewhere = new WritesElsewhere({ ask, carrier: forward, patience, breath: () => setImmediate() });
+  const own = writes = { append: (stream: string, expected: number, events: readonly NewEvent[]) => elsewhere.append(open.store, stream, expected, events) };
   return {
     ...node, membership: joined, client,
-    store: fence.storeOf(open.store),
-    written: { append: (stream, expected, events) => own.append(stream, expected, events), streamInfo: (stream) => open.store.streamInfo(stream) },
+    store: fence.storeOf(open.store, elsewhere),
+    written: { ...own, streamInfo: (stream) => open.store.streamInfo(stream) },
     openAutoScavenge: (parts) => openClusterAutoScavenge({ ...parts, membership: joined, memberLog: open.log, calls: adminCallsOf(client) }),
-    feature: { membership: joined, log: open.log, upToDate: upToDateOf(open.log, systemClock), isSecret: secretCheck(secret), forward, fence, patience, grpc: passedOnCalls() },
+    feature: { membership: joined, log: open.log, upToDate: upToDateOf(open.log, systemClock), isSecret: secretCheck(secret), forward, fence, patience, ask, copy: open.store },
     run: (signal) => runMemberTicks({ world, options: logOptions, membership: joined, log: open.log, store: open.store, writes: own, scavenge: { disableMerging: values.DisableScavengeMerging, historyMaxAgeDays: values.ScavengeHistoryMaxAge, keepsDeletedData: values.KeepDataOfDeletedStreams } }, signal),
     close: async () => {
       closing.abort();

@@ -7,9 +7,6 @@ import { PeerAgent } from './peer-agent.ts';
 import { Exchange, isUnknownMember } from './peer-exchange.ts';
 import type { PeerReply, PeerRequest } from './peer-exchange.ts';
 import { Lane } from './peer-lane.ts';
-import { fitsFrame } from './peer-link.ts';
-import { PeerLinks } from './peer-links.ts';
-import type { LinkWays } from './peer-links.ts';
 
 /** A connection is taken for a new request up to so long before its end, so that the request ends in time, too. */
 const LAST_REQUEST_MS = 30_000;
@@ -53,7 +50,6 @@ export class PeerClient {
   readonly #lanes = new Map<string, Lane>();
   /** The one in force, then those of before reloads, newest first. */
   #generations: Generation[];
-  readonly #links = new PeerLinks(() => this.#linkWays());
   /** Members that do not know the certificates in force, with those that they know, and until when that is believed. */
   readonly #behind = new Map<string, { readonly generation: Generation; readonly untilMs: number }>();
 
@@ -72,23 +68,9 @@ export class PeerClient {
     inForce!.endsMs = nowMs + this.#lifetimeMs;
     this.#generations = [this.#generation(certificates), ...this.#former(nowMs).slice(0, FORMER_MAX)];
     this.#behind.clear();
-    this.#links.renew();
   }
 
   async request(request: PeerRequest): Promise<PeerReply> {
-    const link = request.as === 'caller' && fitsFrame(request) ? this.#links.for(request) : null;
-    if (link === null) return this.#alone(request);
-    try {
-      return await link.send(request);
-    } catch (error) {
-      // A connection that had been kept tells nothing of the member: it may have been closed long ago. A new one does.
-      if (isSkuaError(error, 'member_unreachable')) return this.#alone(request);
-      throw error;
-    }
-  }
-
-  /** Over a connection that is for this request alone until it is answered. */
-  async #alone(request: PeerRequest): Promise<PeerReply> {
     const key = nodeKey(request.node);
     const lane = this.#lane(`${request.as} ${key}`);
     const deadlineMs = performance.now() + request.timeoutMs;
@@ -103,7 +85,6 @@ export class PeerClient {
   }
 
   close(): void {
-    this.#links.close();
     for (const { agent } of this.#generations) agent.destroy();
   }
 
@@ -138,10 +119,6 @@ export class PeerClient {
         if (!isStale) throw error;
       }
     }
-  }
-
-  #linkWays(): LinkWays {
-    return { headers: this.#proof('member'), agents: [this.#generations[0]!, ...this.#former(performance.now())].map(({ agent }) => agent), formerMs: RETRY_NEW_MS };
   }
 
   #proof(as: PeerRequest['as']): Readonly<Record<string, string>> {

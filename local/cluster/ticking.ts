@@ -1,5 +1,4 @@
 import type { MemberLog, Membership } from '../../core/cluster/api.ts';
-import type { MemberWrites } from '../../core/cluster/member-writes.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
 import { newestManifest } from '../../core/object-log/manifest.ts';
 import type { Scratch } from '../../core/object-log/overlay/overlay.ts';
@@ -15,7 +14,7 @@ export interface MemberTickingParts {
   readonly log: Pick<MemberLog, 'applied' | 'refresh'>;
   /** The copy, in which ticks read streams, and what writes their history. */
   readonly store: Pick<EventStore, 'readStream' | 'streamInfo'>;
-  readonly writes: Pick<MemberWrites, 'append'>;
+  readonly writes: Pick<EventStore, 'append'>;
   readonly scavenge: Partial<Pick<ScavengeConfig, 'disableMerging' | 'historyMaxAgeDays' | 'keepsDeletedData'>>;
   /** Where a tick works; by default a folder among the temporary files of this machine, which must hold two chunks. */
   readonly newScratch?: () => Promise<Scratch>;

@@ -49,7 +49,6 @@ interface Asked {
 /** A call of gRPC as a request, of which authentication, access, audit and tracing take headers and connection. */
 export class CallRequest implements ServedRequest {
   readonly method = 'POST';
-  readonly isFramed = false;
   readonly plainHost = null;
   readonly socket: Socket;
   readonly rawHeaders: readonly string[];

@@ -81,7 +81,7 @@ function expectReader(reply: ServerResponse, { stalls }: Flow): void {
 }
 
 /** What is written of a response, whoever made it. */
-export function partsOfResponse(response: Response | LocalResponse): Parts {
+function partsOfResponse(response: Response | LocalResponse): Parts {
   const parts = response instanceof LocalResponse ? partsOf(response.reply) : partsOfPlatform(response);
   return parts.statusText === '' ? { ...parts, statusText: STATUS_CODES[parts.status] ?? '' } : parts;
 }

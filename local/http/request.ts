@@ -80,8 +80,6 @@ export interface ServedRequest {
   readonly socket: Socket;
   readonly rawHeaders: readonly string[];
   readonly replyShare: ByteShare;
-  /** It came over a connection that a member was given (framed-connections.ts). */
-  readonly isFramed: boolean;
   readonly plainHost: string | null;
   /** Nobody waits for the answer any more. */
   readonly isGone: boolean;
@@ -99,7 +97,6 @@ export class LocalRequest implements ServedRequest, ShareOwner, Expected, Sender
   readonly #message: IncomingMessage;
   readonly #reply: ServerResponse;
   readonly #serving: Serving;
-  readonly isFramed = false;
   #signal: AbortSignal | null = null;
   #url: string | null = null;
   #headers: LocalHeaders | null = null;
@@ -278,7 +275,7 @@ const AUTHORITY = /^https?:\/\/([^/?]*)/i;
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::\d{1,5})?$/i;
 
 /** As `LocalRequest.url` gives it. */
-export function urlOf({ url: target, headers, socket }: Pick<IncomingMessage, 'url' | 'headers' | 'socket'>): string {
+function urlOf({ url: target, headers, socket }: Pick<IncomingMessage, 'url' | 'headers' | 'socket'>): string {
   const scheme = 'encrypted' in socket ? 'https' : 'http';
   if (target!.startsWith('/')) return `${scheme}://${hostOf(headers.host, socket)}${target!}`;
   const named = AUTHORITY.exec(target!);
@@ -312,11 +309,6 @@ export function socketOf(request: Request): Socket {
 /** The caller whom the connection itself proves by a node's certificate; null for none. */
 export function peerOf(request: Request): Principal | null {
   return peerOfSocket((request as unknown as ServedRequest).socket);
-}
-
-/** Whether a request came over a connection that a member was given for those that it passes on. */
-export function isOfMember(request: Request): boolean {
-  return (request as unknown as ServedRequest).isFramed;
 }
 
 /** The name in the verified certificate of the connection; null without one. */
@@ -359,7 +351,7 @@ export function readBody(request: Request, bytesMax: number, onBytes?: OnBytes):
   return (request as unknown as ServedRequest).readBytes(bytesMax, onBytes);
 }
 
-export function tooLarge(bytesMax: number): SkuaError {
+function tooLarge(bytesMax: number): SkuaError {
   return new SkuaError('body_too_large', `The request body exceeds ${bytesMax} bytes. Send fewer events at once.`, { limit: bytesMax });
 }
 

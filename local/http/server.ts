@@ -14,7 +14,6 @@ import { CONNECTIONS_MAX, limitConnections } from './connection-limits.ts';
 import type { ConnectionLimitParts } from './connection-limits.ts';
 import { Flow } from './flow.ts';
 import { divide } from './first-bytes.ts';
-import { FramedConnections, upgradeOptions } from './framed-connections.ts';
 import { Guard, guardedMessages } from './guard.ts';
 import type { Owner } from './guard.ts';
 import { asHttp1 } from './over-http2.ts';
@@ -120,7 +119,6 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
     server.on('connection', (socket: Socket) => socket.unref());
   }
   const fresh = new FreshConnections(server, handshakes === null ? 'connection' : 'secureConnection');
-  const framed = new FramedConnections(server, { fetch: options.fetch, log: options.log, ...serving }, (socket) => fresh.used(socket));
   const respondTo = (owner: Owner, message: IncomingMessage, reply: ServerResponse) => guard.run(owner, () => answer(message, reply, options, serving));
   const begin = (message: IncomingMessage, reply: ServerResponse) => respondTo(message.socket, message, reply);
   const pipelines = options.pipelines ?? new Pipelines();
@@ -171,7 +169,7 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
       await http2?.endCalls(graceMs);
     },
     stop: (graceMs) => {
-      const stopped = Promise.all([stop(server, framed, ending, graceMs), http2?.stop(graceMs)]).then((all) => {
+      const stopped = Promise.all([stop(server, ending, graceMs), http2?.stop(graceMs)]).then((all) => {
         flow.stalls.close();
         return all.every((isClean) => isClean !== false);
       });
@@ -185,7 +183,7 @@ export async function startServer(options: HttpServerOptions): Promise<HttpServe
 function create({ tls, patience, log, http2 }: HttpServerOptions, guard: Guard): { server: Server; handshakes: Handshakes | null } {
   const { headersMs, requestMs, checkMs, handshakeMs } = { ...PATIENCE, ...patience };
   const limits: ServerOptions = {
-    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true, requireHostHeader: false, joinDuplicateHeaders: true, ...upgradeOptions, ...guardedMessages(guard),
+    maxHeaderSize: HEAD_BYTES_MAX, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true, requireHostHeader: false, joinDuplicateHeaders: true, ...guardedMessages(guard),
   };
   if (tls === undefined) {
     const server = createServer(limits);
@@ -254,16 +252,14 @@ function listenError(error: NodeJS.ErrnoException, hostname: string, port: numbe
   }
 }
 
-async function stop(server: Server, framed: FramedConnections, ending: Ending, graceMs: number): Promise<boolean> {
+async function stop(server: Server, ending: Ending, graceMs: number): Promise<boolean> {
   let isForced = false;
   const closed = new Promise<void>((resolve) => { server.close(() => resolve()); });
   ending.abort();
-  framed.end();
   const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_MS);
   const grace = setTimeout(() => {
     isForced = true;
     server.closeAllConnections();
-    framed.cutOff();
   }, graceMs);
   await closed;
   clearInterval(idle);

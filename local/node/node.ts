@@ -30,7 +30,7 @@ import type { Values } from '../config/options.ts';
 import { logLevelOf } from '../config/options.ts';
 import { proxySide, TrustedProxies } from '../http/client-address.ts';
 import type { ProxySide } from '../http/client-address.ts';
-import { calledBy, certificateOf, connectionOf, isGone, isOfMember, peerOf, plainHostOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/request.ts';
+import { calledBy, certificateOf, connectionOf, isGone, peerOf, plainHostOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/request.ts';
 import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
 import { Activity, WebhookActivity } from '../metrics/activity.ts';
@@ -293,7 +293,7 @@ class Node implements RunningNode {
       world: { clock: machineClock, ids: systemIds, log: this.#log, meter: this.#metrics },
       audit: this.#audit,
       features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups, cluster: member?.feature ?? null, subscriptions: this.#subscriptions?.groups ?? null, erasure: this.#erasure, page: this.#values.DisableAdminUi ? null : pageFiles(this.#log) },
-      server: { ...this.#proxySide, readBody, calledBy, certificateOf, peerOf, isGone, isOfMember, plainHostOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
+      server: { ...this.#proxySide, readBody, calledBy, certificateOf, peerOf, isGone, plainHostOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
     };
     this.#fetch = createApp(context);
     this.#grpc = createGrpc(context);

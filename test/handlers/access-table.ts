@@ -1,4 +1,4 @@
-import type { Access } from '../../handlers/http/route.ts';
+import type { Access } from '../../handlers/http/context.ts';
 import type { StreamAction } from '../../core/security/api.ts';
 import { HOLD_ID } from '../support/backup/fake-backups.ts';
 import { SCRIPT_NAME } from '../support/fake-page.ts';
@@ -197,8 +197,7 @@ const SUBSCRIPTIONS: Record<string, OperationExpectation> = {
 /** For members only, who are none of the callers here. */
 const CLUSTER: Record<string, OperationExpectation> = {
   'POST /cluster/gossip': is('members', 200, { body: gossipOf(2) }), 'POST /cluster/lead': is('members', 200, { body: { logId: LOG_ID, epochNumber: 3 } }),
-  'POST /cluster/append': is('members', 200, { body: { stream: '$$own', expectedVersion: -2, events: [{ id: '20000000-0000-4000-8000-ffffffffffff', type: '$metadata', isJson: true, data: '{}', metadata: '' }] } }),
-  'GET /cluster/frames': is('members', 204),
+  'POST /cluster/append': is('members', 415),
   'GET /cluster/commits': is('members', 204, { query: `log=${LOG_ID}&from=8&instance=${instanceOf(2)}&waitMs=0` }),
 };
 

@@ -72,7 +72,7 @@ describe('a node without users', () => {
       const host = { host: `${FOREIGN}:2113`, ...headers };
       const refused = await append(node, host);
       expect([refused.status, refused.code, refused.text]).toEqual([421, 'foreign_host', expect.stringContaining('AllowedHosts')]);
-      for (const [method, path] of [['GET', '/streams/parcels'], ['GET', '/ui'], ['GET', '/metrics'], ['GET', '/openapi.json'], ['GET', '/nothing'], ['GET', '/cluster/frames'], ['POST', '/admin/shutdown'], ['DELETE', '/streams/parcels'], ['POST', '/event_store.client.streams.Streams/Read']] as const) expect([path, (await send(node, method, path, host)).status]).toEqual([path, 421]);
+      for (const [method, path] of [['GET', '/streams/parcels'], ['GET', '/ui'], ['GET', '/metrics'], ['GET', '/openapi.json'], ['GET', '/nothing'], ['GET', '/cluster/commits'], ['POST', '/admin/shutdown'], ['DELETE', '/streams/parcels'], ['POST', '/event_store.client.streams.Streams/Read']] as const) expect([path, (await send(node, method, path, host)).status]).toEqual([path, 421]);
     }
     expect(JSON.parse((await send(node, 'GET', '/connectors', { host: FOREIGN })).text)).toMatchObject({ code: 9, message: expect.stringContaining('AllowedHosts') });
     expect((await send(node, 'GET', '/streams/parcels/1', { accept: 'application/json' })).status).toBe(404);

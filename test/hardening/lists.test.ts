@@ -178,7 +178,7 @@ describe('what lists keep from an operator', () => {
   });
 
   const operations = routesFor(DEFAULT_OPTIONS).flatMap(({ path, operations: all }) => Object.keys(all).map((method) => ({ method, path })));
-  const OF_ROLES = new Set(['/admin/shutdown', '/cluster/frames', '/ui/session']);
+  const OF_ROLES = new Set(['/admin/shutdown', '/ui/session']);
   /** What ends a group comes last. */
   const inOrder = [...operations.filter(({ method }) => method === 'GET'), ...operations.filter(({ method }) => method === 'POST'), ...operations.filter(({ method }) => method === 'PUT'), ...operations.filter(({ method }) => method === 'DELETE')].filter(({ path }) => !OF_ROLES.has(path));
 

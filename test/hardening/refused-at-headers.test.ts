@@ -4,7 +4,7 @@ import type { Meter } from '../../core/ports/meter.ts';
 import { createApp, ROUTES } from '../../handlers/app.ts';
 import { createGrpc, servicesOf } from '../../handlers/grpc.ts';
 import { appOf } from '../../handlers/http/context.ts';
-import type { Access } from '../../handlers/http/route.ts';
+import type { Access } from '../../handlers/http/context.ts';
 import { ORIGIN } from '../handlers/harness.ts';
 import { AS, secured } from '../handlers/secured.ts';
 import { fakeBackups } from '../support/backup/fake-backups.ts';

@@ -3,8 +3,12 @@ import type { RunningMembership } from '../../core/cluster/membership/api.ts';
 import type { SkuaError } from '../../core/errors.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { CommitsReply, CommitsRequest, Epoch, Gossip, GossipEntry, LeadRequest, MemberState } from '../../core/ports/peers.ts';
+import { AskLeader } from '../../core/cluster/ask-leader.ts';
 import { Patience } from '../../core/cluster/patience.ts';
+import { silentMeter } from '../../core/ports/meter.ts';
+import type { EventStore } from '../../core/streams/api.ts';
 import { systemClock } from '../../infra/clock.ts';
+import type { Passage } from '../../handlers/http/cluster.ts';
 import type { ClusterFeature } from '../../handlers/http/context.ts';
 
 export const LOG_ID = '1d0f7c3e-1d3e-4c55-8a5a-53e2c1b6a0f4';
@@ -102,7 +106,20 @@ export class FakeMemberLog implements MemberLog {
 }
 
 export function fakeCluster(): ClusterFeature & { readonly membership: FakeMembership; readonly log: FakeMemberLog } {
-  return { membership: new FakeMembership(), log: new FakeMemberLog(), upToDate: () => null, isSecret: (text) => text === CLUSTER_SECRET, forward: { scheme: 'http', send: () => Promise.reject(new Error('nothing is passed on here')) }, fence: { run: (_, _held, work) => work({ isOpen: true, hasWritten: false, authorize: () => null }) }, patience: new Patience(systemClock, 10_000) };
+  const [membership, log, patience] = [new FakeMembership(), new FakeMemberLog(), new Patience(systemClock, 10_000)];
+  const passage: Passage = { isOpen: true, hasWritten: false, authorize: () => null };
+  return {
+    membership, log, patience, upToDate: () => null, isSecret: (text) => text === CLUSTER_SECRET, forward: { scheme: 'http', send: () => Promise.reject(new Error('nothing is passed on here')) },
+    fence: { run: (_, _held, work) => work(passage), own: (_writer, _isGone, work) => work(), passage: () => passage }, ask: new AskLeader({ membership, log, patience, clock: systemClock, meter: silentMeter }), copy: new FakeCopy(),
+  };
+}
+
+/** Takes nothing. */
+class FakeCopy implements Pick<EventStore, 'append' | 'appendToStreams' | 'deleteStream'> {
+  readonly #refused = () => Promise.reject(new Error('nothing is written here'));
+  readonly append = this.#refused;
+  readonly appendToStreams = this.#refused;
+  readonly deleteStream = this.#refused;
 }
 
 /** What member `n` would send. */

@@ -2,7 +2,6 @@ import { SkuaError } from '../../../core/errors.ts';
 import type { NodeAddress } from '../../../core/ports/nodes.ts';
 import type { StreamViolation } from '../../../core/streams/api.ts';
 import { isAnonymous } from '../../../core/security/principal.ts';
-import { isForOthers } from '../../http/forwarded.ts';
 import { GrpcError, STATUS } from '../call.ts';
 import type { GrpcCall, GrpcEnding } from '../call.ts';
 import { notLeader } from '../errors.ts';
@@ -75,8 +74,6 @@ const ELSEWHERE: ReadonlySet<string> = new Set(['not_leader', 'aborted', 'disk_f
 /** What went wrong, as this service tells it; `operation` is what the caller wanted. Malfunctions are logged. */
 export function richErrorOf(error: unknown, grpc: Pick<GrpcCall, 'call' | 'app'>, operation: string): unknown {
   if (!(error instanceof SkuaError)) return error instanceof GrpcError || error instanceof MalformedMessage ? error : malfunction(error, grpc);
-  // The member that has passed the call on looks for the one that decides it.
-  if (grpc.call.passage !== null && isForOthers(error)) return error;
   const { code, data, message } = error;
   const stream = String(data['stream'] ?? '');
   switch (code) {

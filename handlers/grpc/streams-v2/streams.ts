@@ -20,11 +20,11 @@ import { alreadyInSession, badRequest, notLeaderNode, richErrorOf, sessionEmpty,
 const { AppendSession, AppendRecords } = StreamsServiceService.methods;
 /** What a caller wants who appends, where he is told that he may not. */
 const OPERATION = 'streams:write';
-const RULE: MethodRule = { place: 'leader', access: 'stream' };
+const RULE: MethodRule = { place: 'writes', access: 'stream' };
 /** How this service tells what it refuses before a message is read. */
 const TOLD: Pick<GrpcMethod, 'notLeader' | 'refused'> = { notLeader: notLeaderNode, refused: (error, call) => richErrorOf(error, call, OPERATION) };
 
-/** Appends to several streams at once (grpc-api.md section 10). The leader decides them once: where the client leaves ids out, a repeat could not be known. */
+/** Appends to several streams at once (grpc-api.md section 10). Where the client leaves ids out, a repeat could not be known: then nobody makes one. */
 export function streamsV2(app: App): GrpcService {
   const budget = appendBudget(app);
   const records = unary(AppendRecords, RULE, (request, call) => told(call, () => appendRecords(request, call)), mayWriteAll);

@@ -21,7 +21,7 @@ const CHOICE = 'AppendReq+Types+Options+ExpectedStreamRevisionOneofCase';
 
 /** Append: options, then events one a message, then one answer (grpc-api.md section 3.6). */
 export function appendMethod(budget: ByteBudget): GrpcMethod {
-  return { path: Append.path, place: 'append', access: 'stream', isUnary: false, run: (call) => append(call, budget) };
+  return { path: Append.path, place: 'writes', access: 'stream', isUnary: false, run: (call) => append(call, budget) };
 }
 
 /** What has to be waited for is waited for here, and all else done by `Proposal`: a function that waits keeps all that it has in memory, and there are many. */

@@ -55,7 +55,6 @@ const INVALID_CODES: ReadonlySet<string> = new Set(['invalid_stream_name', 'inva
 
 /** The status for what an append failed with; what is not foreseen is logged. */
 export function statusOf(error: unknown, app: App, stream: string, events: readonly { readonly id: string }[]): BatchAppendRespStatus {
-  if (error instanceof AnsweredElsewhere) return error.status;
   const conflict = conflictOf(error);
   if (conflict !== null) return status(STATUS.alreadyExists, 'WrongExpectedVersion', wrongExpectedVersion(conflict), writeWrongExpectedVersion);
   const large = eventTooLarge(error, events);
@@ -85,24 +84,6 @@ export function statusOf(error: unknown, app: App, stream: string, events: reado
  */
 export function endsCall(error: unknown): boolean {
   return isNotLeader(error) || isSkuaError(error, 'not_leader') || (error instanceof SkuaError && NOT_READY_CODES.has(error.code));
-}
-
-/** What a member is told of an append that it has passed on, and that was not decided: it was refused before anything was written. */
-export const UNDECIDED: BatchAppendRespStatus = { code: 0, message: '', details: { typeUrl: 'skua/undecided', value: NO_BYTES } };
-
-export function isUndecided(status: BatchAppendRespStatus | undefined): boolean {
-  return status?.details?.typeUrl === UNDECIDED.details!.typeUrl;
-}
-
-/** What another member has answered to an append, in the words that the client gets. */
-export class AnsweredElsewhere extends Error {
-  readonly status: BatchAppendRespStatus;
-
-  constructor(status: BatchAppendRespStatus) {
-    super(status.message);
-    this.name = 'AnsweredElsewhere';
-    this.status = status;
-  }
 }
 
 function wrongExpectedVersion({ expected, actual }: { readonly expected: number; readonly actual: number }): WrongExpectedVersion {

@@ -3,7 +3,6 @@ import { STREAM_NAME_LENGTH_MAX } from '../../../core/streams/api.ts';
 import type { AppendResult, Authorize } from '../../../core/streams/api.ts';
 import { checkWritableName } from '../../../core/streams/names.ts';
 import type { Audited } from '../../http/context.ts';
-import { isForOthers } from '../../http/forwarded.ts';
 import { authorizeWrite, checkCaller, checkStream } from '../../streams/access.ts';
 import { auditWrite, noteMetadata } from '../../streams/audit-write.ts';
 import { GrpcError, inTurn, LONG_MESSAGE_BYTES } from '../call.ts';
@@ -12,7 +11,7 @@ import { StreamsService } from '../messages/streams.ts';
 import type { BatchAppendReqOptions, BatchAppendResp, BatchAppendRespStatus } from '../messages/streams.ts';
 import { decode, encode, frame, writeUuid } from '../messages/wire.ts';
 import type { Uuid } from '../messages/wire.ts';
-import { badRequest, BUSY, endsCall, FAULT_TEXTS, sizeExceeded, statusOf, TIMEOUT, UNDECIDED } from './batch-errors.ts';
+import { badRequest, BUSY, endsCall, FAULT_TEXTS, sizeExceeded, statusOf, TIMEOUT } from './batch-errors.ts';
 import { AnswerBlock, readBatchChunk } from './batch-messages.ts';
 import type { BatchChunk } from './batch-messages.ts';
 import { checkTarget, expectedOf, nameOf } from './expectation.ts';
@@ -66,9 +65,6 @@ class BatchCall {
   /** Wakes the reader once something has been answered. */
   #wake: (() => void) | null = null;
   #fail: (error: unknown) => void = () => {};
-  /** Of appends that another member has passed on: how many were decided, and why the last one that was not was refused. */
-  #decided = 0;
-  #undecided: Error | null = null;
 
   constructor(grpc: GrpcCall, budget: ByteBudget) {
     this.#grpc = grpc;
@@ -105,8 +101,6 @@ class BatchCall {
       if (this.#taking !== null) await this.#taking;
     }
     while (!this.#isOver && (this.#inFlight > 0 || this.#open.size > 0)) await this.#answered();
-    // Another member asked for nothing that was decided: it is told so of all at once, and asks who leads now.
-    if (this.#undecided !== null && this.#decided === 0) throw this.#undecided;
     this.#flush();
     if (this.#taking !== null) await this.#taking;
   }
@@ -268,17 +262,13 @@ class BatchCall {
   #succeeded(append: OpenAppend, correlationId: Uuid, audited: Audited | null, { lastEventNumber, position }: AppendResult): void {
     if (audited !== null) this.#grpc.audit?.done({ ...this.#grpc.call, audited }, 200);
     this.#release(append);
-    this.#decided++;
     if (this.#isOver) return;
     this.#answers.addSuccess(correlationBytes(correlationId), append.streamName, lastEventNumber, position);
     this.#answering();
   }
 
   #failed(append: OpenAppend, correlationId: Uuid, audited: Audited | null, error: unknown): void {
-    const isUndecided = this.#grpc.call.passage !== null && isForOthers(error);
-    const status = isUndecided ? UNDECIDED : endsCall(error) ? null : statusOf(error, this.#grpc.app, append.stream, append.events);
-    if (isUndecided) this.#undecided = error as Error;
-    else this.#decided++;
+    const status = endsCall(error) ? null : statusOf(error, this.#grpc.app, append.stream, append.events);
     if (audited !== null) this.#grpc.audit?.failed({ ...this.#grpc.call, audited }, status?.message === 'AccessDenied' ? 403 : 500, error);
     this.#release(append);
     if (status === null) this.#fail(error);

@@ -2,8 +2,7 @@ import type { AuditAction } from '../../../core/ports/audit.ts';
 import { isSkuaError } from '../../../core/errors.ts';
 import type { User, Users } from '../../../core/security/api.ts';
 import { noteForAudit } from '../../http/context.ts';
-import type { App } from '../../http/context.ts';
-import type { Access } from '../../http/route.ts';
+import type { Access, App } from '../../http/context.ts';
 import { changePassword, create, mayLookAt, update } from '../../users/changes.ts';
 import { GrpcError, send, serverStreaming, STATUS, unary } from '../call.ts';
 import type { GrpcCall, GrpcMethod, GrpcService, MethodShape } from '../call.ts';
@@ -40,7 +39,7 @@ interface Change<Options> {
 function change<Options extends { readonly loginName: string }>(
   shape: MethodShape<Change<Options>, object>, audit: AuditAction, access: Access, made: (options: Options, call: GrpcCall) => Promise<void>,
 ): GrpcMethod {
-  return unary(shape, { place: 'leader', access, audit }, async ({ options }, call) => {
+  return unary(shape, { place: 'writes', access, audit }, async ({ options }, call) => {
     noteForAudit(call.call, { target: options?.loginName ?? null });
     if (options === undefined) throw new MalformedMessage('options are not set');
     await written(made(options, call), options.loginName);

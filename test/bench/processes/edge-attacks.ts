@@ -76,7 +76,7 @@ const ATTACKS = {
 };
 
 const DOCUMENTS = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_487);
-const UPGRADE = 'GET /ping HTTP/1.1\r\nHost: a\r\n\r\nGET /cluster/frames HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: skua-frames\r\n\r\n';
+const UPGRADE = 'GET /ping HTTP/1.1\r\nHost: a\r\n\r\nGET /ping HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
 /** The preface of HTTP/2, SETTINGS, HEADERS of `GET /ping`, and WINDOW_UPDATE of 0x7fffffff of the connection (RFC 9113 section 6, RFC 7541 section 6). */
 const BROKEN_FRAMES = Buffer.concat([
   Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1'),

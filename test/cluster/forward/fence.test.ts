@@ -5,7 +5,8 @@ import { Patience } from '../../../core/cluster/patience.ts';
 import { EpochFence } from '../../../local/cluster/fence.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { event } from '../copy/kit.ts';
-import { EVENTS, instanceOf, Members, newId, SECRET } from './kit.ts';
+import { WritesElsewhere } from '../../../core/cluster/writes-elsewhere.ts';
+import { EVENTS, instanceOf, Members, newId, SECRET, unreachable } from './kit.ts';
 import type { TestMember } from './kit.ts';
 
 let members: Members;
@@ -74,8 +75,8 @@ describe('what another member has passed on', () => {
 
   test('a write that was begun in a request is refused when it is made behind it; others are not', async () => {
     const leader = await one();
-    const { fence, held } = fenceOf(leader);
-    const store = fence.storeOf(leader.store.store);
+    const { fence, held, patience } = fenceOf(leader);
+    const store = fence.storeOf(leader.store.store, new WritesElsewhere({ ask: leader.ask, carrier: { send: () => Promise.reject(unreachable()) }, patience, breath: () => Promise.resolve() }));
     const other = await members.open();
     const goOn = Promise.withResolvers<void>();
     const late = fence.run(0, held(), async (passage) => {
@@ -99,8 +100,8 @@ describe('what another member has passed on', () => {
 
   test('what the caller may do is asked behind the fence', async () => {
     const leader = await one();
-    const { fence, held } = fenceOf(leader);
-    const store = fence.storeOf(leader.store.store);
+    const { fence, held, patience } = fenceOf(leader);
+    const store = fence.storeOf(leader.store.store, new WritesElsewhere({ ask: leader.ask, carrier: { send: () => Promise.reject(unreachable()) }, patience, breath: () => Promise.resolve() }));
     const asked: string[] = [];
     const authorize = () => { asked.push('asked'); return null; };
     await fence.run(0, held(), () => store.append('a', ANY, [event('x')], authorize));

@@ -1,14 +1,16 @@
 import type { ClusterMember, MemberLog, Membership } from '../../../core/cluster/api.ts';
 import type { MemberStore } from '../../../core/cluster/copy/member-store.ts';
+import { AskLeader } from '../../../core/cluster/ask-leader.ts';
 import { Patience } from '../../../core/cluster/patience.ts';
+import { WRITES_PATH, WritesElsewhere } from '../../../core/cluster/writes-elsewhere.ts';
 import { upToDateOf } from '../../../core/cluster/up-to-date.ts';
 import { SkuaError } from '../../../core/errors.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import type { Meter } from '../../../core/ports/meter.ts';
 import { createApp } from '../../../handlers/app.ts';
-import { passedOnCalls } from '../../../handlers/grpc.ts';
 import type { ClusterFeature } from '../../../handlers/http/context.ts';
 import type { Forwarder, ReplyParts, RequestParts } from '../../../handlers/http/cluster.ts';
+import type { EventStore } from '../../../core/streams/api.ts';
 import { MEMBER_HEADER } from '../../../handlers/http/forwarded.ts';
 import { EpochFence } from '../../../local/cluster/fence.ts';
 import { clientFor } from '../../grpc/harness.ts';
@@ -84,6 +86,8 @@ export interface TestMember {
   readonly store: MemberStore;
   readonly lead: KnownLead;
   readonly counts: Map<string, number>;
+  readonly ask: AskLeader;
+  readonly elsewhere: WritesElsewhere;
   readonly app: (request: Request) => Promise<Response>;
   readonly grpc: GrpcClient;
   send(method: string, path: string, headers?: Record<string, string>, body?: string | null): Promise<Answer>;
@@ -118,7 +122,7 @@ export class Members {
     return { leader, follower };
   }
 
-  async open(contextFor: (store: MemberStore, index: number) => Partial<FlatContext> = () => ({})): Promise<TestMember> {
+  async open(contextFor: (store: MemberStore, index: number, written: EventStore) => Partial<FlatContext> = () => ({})): Promise<TestMember> {
     const store = await this.cluster.open();
     const index = this.all.length;
     const lead = new KnownLead(index, store.log);
@@ -130,9 +134,12 @@ export class Members {
     const patience = new Patience(this.cluster.clock, PATIENCE_MS);
     const fence = new EpochFence(store.log, instanceOf(index), patience);
     const forward: Forwarder = { scheme: 'http', send: (leader, request, timeoutMs, signal) => this.wire(() => (this.over === null ? this.#deliver(leader, request, store) : this.#sendOver(this.over, leader, request, timeoutMs, signal, store)), request, signal) };
+    const ask = new AskLeader({ membership: lead, log: store.log, patience, clock: this.cluster.clock, meter });
+    const elsewhere = new WritesElsewhere({ ask, carrier: forward, patience, breath: () => Promise.resolve() });
+    const written = fence.storeOf(store.store, elsewhere);
     const context = contextOf({
-      store: fence.storeOf(store.store), scavenger: new FakeScavenger(), clock: this.cluster.clock, ids: new SeededIds(50 + index), log: silentLog, meter, security: null, node: null,
-      cluster: { membership: lead as unknown as ClusterFeature['membership'], log: store.log, upToDate: upToDateOf(store.log, this.cluster.clock), isSecret: (text) => text === SECRET, forward, fence, patience, grpc: passedOnCalls() }, ...contextFor(store, index),
+      store: written, scavenger: new FakeScavenger(), clock: this.cluster.clock, ids: new SeededIds(50 + index), log: silentLog, meter, security: null, node: null,
+      cluster: { membership: lead as unknown as ClusterFeature['membership'], log: store.log, upToDate: upToDateOf(store.log, this.cluster.clock), isSecret: (text) => text === SECRET, forward, fence, patience, ask, copy: store.store }, ...contextFor(store, index, written),
     });
     const app = createApp(context);
     this.#apps.push(app);
@@ -141,7 +148,7 @@ export class Members {
       return { status: response.status, reason: response.statusText, headers: response.headers, text: await response.text() };
     };
     const member: TestMember = {
-      index, store, lead, counts, app, send, grpc: clientFor(context),
+      index, store, lead, counts, ask, elsewhere, app, send, grpc: clientFor(context),
       append: (stream, id, headers = {}) => send('POST', `/streams/${stream}`, { 'content-type': EVENTS, ...headers }, JSON.stringify([{ eventId: id, eventType: 't', data: { a: 1 } }])),
       types: async (stream) => {
         await store.log.refresh();
@@ -163,7 +170,7 @@ export class Members {
   async #deliver(leader: ClusterMember, { method, target, headers, body }: RequestParts, to: MemberStore): Promise<ReplyParts> {
     const index = this.all.findIndex(({ lead }) => lead.self.instanceId === leader.instanceId);
     this.forwarded.push({ to: index, request: { method, target, headers, body } });
-    const given = new Headers({ ...headers, [MEMBER_HEADER]: SECRET });
+    const given = new Headers({ ...headers, ...(target === WRITES_PATH ? { authorization: `Cluster ${SECRET}` } : { [MEMBER_HEADER]: SECRET }) });
     const response = await this.#apps[index]!(new Request(`http://${given.get('host') ?? originOf(index).slice('http://'.length)}${target}`, { method, headers: given, body: method === 'GET' ? null : body as Uint8Array<ArrayBuffer> }));
     const bytes = new Uint8Array(await response.arrayBuffer());
     if (this.isFed) await to.log.refresh();

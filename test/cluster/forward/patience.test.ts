@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { UNFOLLOWED_MS, UNHEARD_MS } from '../../../handlers/forward.ts';
+import { UNFOLLOWED_MS, UNHEARD_MS } from '../../../core/cluster/ask-leader.ts';
 import type { RequestParts } from '../../../handlers/http/cluster.ts';
-import { EVENTS, Members, newId, originOf, PATIENCE_MS, silent } from './kit.ts';
+import { EVENTS, Members, newId, originOf, PATIENCE_MS, SECRET, silent } from './kit.ts';
 import type { TestMember } from './kit.ts';
 
 /** A write that has waited too long, or whose client is gone, takes no place in the log any more: at the member that has it, and at the one that it is passed on to. */
@@ -140,10 +140,10 @@ describe('a leader that stood still', () => {
     members.wire = (deliver, request) => { sent = request; return deliver(); };
     await follower.append('s', newId());
     const { headers, body } = sent!;
-    const again = () => leader.app(new Request(`${originOf(0)}/streams/s`, { method: 'POST', headers: { ...headers, 'skua-member': 'between us' }, body: body as Uint8Array<ArrayBuffer> }));
-    expect((await again()).status).toBe(201);
+    const again = () => leader.app(new Request(`${originOf(0)}/cluster/append`, { method: 'POST', headers: { ...headers, authorization: `Cluster ${SECRET}` }, body: body as Uint8Array<ArrayBuffer> }));
+    expect(await (await again()).json()).toMatchObject({ outcomes: [{ result: { isRepeat: true } }] });
     await members.cluster.clock.advance(PATIENCE_MS + 200);
-    expect((await again()).status).toBe(503);
+    expect(await (await again()).json()).toMatchObject({ outcomes: [{ error: { code: 'write_expired' } }] });
   });
 });
 

@@ -13,15 +13,15 @@ let members: Members;
 afterEach(() => members.close());
 
 const OURS = { 'x-requested-with': 'skua', 'content-type': 'application/json' };
-const CHANGE = '/users/kim/command/enable';
+const CHANGE = '/users/ops/command/disable';
 
 /** A leader and a follower, each with what the keys of sessions are sealed under. */
 async function two(...tokens: readonly [string, string]) {
   members = new Members();
   const securities: RunningSecurity[] = [];
-  const open = () => members.open((store, index) => {
+  const open = () => members.open((_, index, store) => {
     const security = createSecurity({
-      store: store.store, keys: nodeKeys, clock: members.cluster.clock, ids: new SeededIds(80 + index), log: silentLog, meter: silentMeter, sessions: { secrets: async () => [tokens[index]!] },
+      store, keys: nodeKeys, clock: members.cluster.clock, ids: new SeededIds(80 + index), log: silentLog, meter: silentMeter, sessions: { secrets: async () => [tokens[index]!] },
     }, { passwordFormat: 'compatible', allowAnonymousStreamAccess: false, adminPassword: 'changeit', opsPassword: 'changeit' });
     securities.push(security);
     return { security, page: fakePage() };
@@ -47,7 +47,7 @@ test.each([['with the same token', 'shared', 'shared', 200], ['with tokens of th
   const ada = await cookieOf(follower);
   expect((await follower.send('GET', '/users', ada)).status).toBe(200);
   expect((await follower.send('POST', CHANGE, { ...ada, ...OURS })).status).toBe(200);
-  expect(members.forwarded).toMatchObject([{ to: 0 }]);
+  expect(new Set(members.forwarded.map(({ to, request }) => `${to} ${request.target}`))).toEqual(new Set(['0 /cluster/append']));
   expect(JSON.stringify(members.forwarded)).not.toContain('skua-session');
   await leader.store.log.refresh();
   expect((await leader.send('GET', '/users', ada)).status).toBe(elsewhere);
@@ -67,7 +67,7 @@ test('the leader asks who the user is now, whatever the member still believes', 
   const { follower, users } = await two('shared', 'shared');
   const ada = await cookieOf(follower);
   await users.update('ada', { groups: [] });
-  expect((await follower.send('POST', CHANGE, { ...ada, ...OURS })).status).toBe(401);
+  expect((await follower.send('POST', CHANGE, { ...ada, ...OURS })).status).toBe(403);
 });
 
 test('nobody but a member says whose session a request is of', async () => {

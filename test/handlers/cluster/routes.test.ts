@@ -95,8 +95,6 @@ describe('who is a member', () => {
     expect([(await gossip(h, AS.wrong)).status, (await gossip(h, AS.plain)).status, (await gossip(h, AS.admin)).status]).toEqual([401, 403, 403]);
     // It is the system user everywhere.
     expect((await h.get('/users', undefined, asMember(CLUSTER_SECRET))).status).toBe(200);
-    const frames = async (headers: Record<string, string>) => (await h.get('/cluster/frames', undefined, headers)).status;
-    expect([await frames(asMember(CLUSTER_SECRET)), await frames({}), await frames(asMember('guessed')), await frames(AS.admin)]).toEqual([204, 401, 401, 403]);
   });
 
   test('with TLS a certificate counts, and so does the secret where there is one', async () => {
@@ -122,9 +120,7 @@ describe('who is a member', () => {
     const withTls = { cluster: { ...fakeCluster(), isSecret: null }, peerOf: () => SYSTEM };
     const withSecret = { cluster: fakeCluster() };
     const secret = { 'skua-member': CLUSTER_SECRET };
-    // A connection that a member was given has proved it once for all.
-    const withConnection = { cluster: fakeCluster(), isOfMember: () => true };
-    for (const [context, proof] of [[withTls, {}], [withSecret, secret], [withConnection, {}]] as const) {
+    for (const [context, proof] of [[withTls, {}], [withSecret, secret]] as const) {
       expect(await who({ ...forwarded, ...proof }, context)).toBe('not_authenticated');
       expect(await who({ ...forwarded, ...proof, ...AS.plain }, context)).toBe('kim');
       expect(await who({ ...forwarded, ...proof, ...AS.wrong }, context)).toBe('not_authenticated');
@@ -139,6 +135,6 @@ describe('who is a member', () => {
 
   test('without a cluster there are no such paths', async () => {
     const h = secured();
-    for (const path of ['/cluster/gossip', '/cluster/commits', '/cluster/frames', '/cluster/lead']) expect((await h.send('POST', path, AS.admin)).status).toBe(404);
+    for (const path of ['/cluster/gossip', '/cluster/commits', '/cluster/append', '/cluster/lead']) expect((await h.send('POST', path, AS.admin)).status).toBe(404);
   });
 });

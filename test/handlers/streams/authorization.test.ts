@@ -5,8 +5,7 @@ import type { Principal } from '../../../core/security/principal.ts';
 import { encodeText } from '../../../core/text.ts';
 import { requireAccess } from '../../../handlers/http/authorization.ts';
 import { DEFAULT_OPTIONS } from '../../../handlers/http/context.ts';
-import type { App, AppOptions, Call } from '../../../handlers/http/context.ts';
-import type { Access } from '../../../handlers/http/route.ts';
+import type { Access, App, AppOptions, Call } from '../../../handlers/http/context.ts';
 import { ATOM, EVENTS } from '../harness.ts';
 import { AS, basic, secured } from '../secured.ts';
 

@@ -21,7 +21,7 @@ afterEach(async () => {
 const client = new PeerClient({ certificates: null, secret: SECRET });
 const forwarder = new PeerForwarder(client, 'http');
 const at = (port: number): ClusterMember => ({ node: { address: '127.0.0.1', port } }) as ClusterMember;
-const REQUEST: RequestParts = { method: 'POST', target: '/x', headers: {}, body: new Uint8Array(3) };
+const REQUEST: RequestParts = { method: 'POST', target: '/x', headers: { 'skua-forwarded': '{}' }, body: new Uint8Array(3) };
 
 /** Two members that serve over sockets of their own. */
 async function overSockets() {

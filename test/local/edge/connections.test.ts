@@ -4,7 +4,6 @@ import * as tls from 'node:tls';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { FRAMES_PROTOCOL } from '../../../local/http/frames.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
 import type { CertificateSet } from '../../../local/tls/certificate-set.ts';
 import { devCertificate } from '../../../local/tls/dev-certificate.ts';
@@ -22,7 +21,6 @@ import { edgeServer, isWell } from './server.ts';
 const GET_PING: readonly (readonly [string, string])[] = [[':method', 'GET'], [':scheme', 'http'], [':path', '/ping'], [':authority', 'a']];
 const BEGINNING = Buffer.concat([Buffer.from(PREFACE, 'latin1'), settingsFrame()]);
 const WINDOW_MAX = Buffer.of(0x7f, 0xff, 0xff, 0xff);
-const UPGRADE = `GET /cluster/frames HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: ${FRAMES_PROTOCOL}\r\n\r\n`;
 const PING = 'GET /ping HTTP/1.1\r\nHost: a\r\n\r\n';
 
 const ENDS = ['end', 'close', 'reset'] as const;
@@ -128,16 +126,6 @@ describe.each(WAYS)('%s', (_, isTls) => {
     await isWell(server);
   });
 
-  test('a connection of a member that is asked for behind a request without an answer', async () => {
-    const server = await edgeServer(isTls ? certificates : null);
-    for (const before of [PING, 'GET /long HTTP/1.1\r\nHost: a\r\n\r\n', 'GET /events HTTP/1.1\r\nHost: a\r\n\r\n']) {
-      const client = await opened(server, 'http/1.1');
-      client.socket.write(before + UPGRADE);
-      await endBy(client, before === PING ? 'end' : 'reset');
-    }
-    await isLeft(server);
-  });
-
   test('sequences of frames', async () => {
     const server = await edgeServer(isTls ? certificates : null);
     for (const seed of seedsFrom(1, bySize(150, 1_500, 20_000))) await frames(server, new Random(seed));
@@ -161,8 +149,6 @@ describe.each(WAYS)('%s', (_, isTls) => {
     ['a part of a body', 'http/1.1', 'POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc', false],
     ['a body that is waited for', 'http/1.1', 'POST /body HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n', true],
     ['a part of a chunk', 'http/1.1', 'POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n10\r\nabc', false],
-    ['that it is a member', 'http/1.1', UPGRADE, true],
-    ['a part of a frame of a member', 'http/1.1', Buffer.concat([Buffer.from(UPGRADE), Buffer.of(200, 0, 0, 0, 1)]), true],
     ['the preface', 'h2', PREFACE, true],
     ['settings', 'h2', BEGINNING, true],
     ['a part of a frame', 'h2', Buffer.concat([BEGINNING, headersFrame(1, GET_PING).subarray(0, 12)]), true],
@@ -235,7 +221,7 @@ async function frames(server: HttpServer, random: Random): Promise<void> {
 }
 
 const HTTP1_PIECES: readonly string[] = [
-  PING, PING, UPGRADE, 'HEAD /ping HTTP/1.1\r\nHost: a\r\n\r\n', 'GET /long HTTP/1.1\r\nHost: a\r\n\r\n', 'GET /events HTTP/1.1\r\nHost: a\r\n\r\n', 'GET /ping HTTP/1.0\r\n\r\n',
+  PING, PING, 'HEAD /ping HTTP/1.1\r\nHost: a\r\n\r\n', 'GET /long HTTP/1.1\r\nHost: a\r\n\r\n', 'GET /events HTTP/1.1\r\nHost: a\r\n\r\n', 'GET /ping HTTP/1.0\r\n\r\n',
   'POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc', 'POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 3000\r\n\r\nabc', 'POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n',
   'POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n', '3\r\nabc\r\n', '0\r\n\r\n', 'zz\r\n', 'POST /body HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n', 'abc',
   'GET /ping HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n', 'GET /ping HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',

@@ -1,6 +1,5 @@
 import { readBody } from '../../../local/http/request.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
-import { FRAMES_PATH } from '../../../local/http/frames.ts';
 import type { CertificateSet } from '../../../local/tls/certificate-set.ts';
 import { connect, called, echo, serveGrpc } from '../grpc/clients.ts';
 import { call } from '../tls/clients.ts';
@@ -8,13 +7,12 @@ import { call } from '../tls/clients.ts';
 /** As short as a test needs where a client says nothing: who means well tries again. */
 const QUICK = { headersMs: 60, requestMs: 120, checkMs: 20, handshakeMs: 120, keepAliveMs: 120 };
 
-/** A server of both protocols with all that a connection can wait for: a reply, one that comes bit by bit, a body, a call, a connection of a member. */
+/** A server of both protocols with all that a connection can wait for: a reply, one that comes bit by bit, a body, a call. */
 export function edgeServer(certificates: CertificateSet | null): Promise<HttpServer> {
   return serveGrpc((call) => (call.path.endsWith('/Silent') ? new Promise((resolve) => { call.request.signal.addEventListener('abort', () => resolve()); }) : echo(call)), {
     patience: QUICK, ...(certificates !== null && { tls: { certificates } }),
     fetch: async (request) => {
       const path = new URL(request.url).pathname;
-      if (path === FRAMES_PATH) return new Response(null, { status: 204 });
       if (path === '/body') return new Response(`${(await readBody(request, 100_000)).length}`);
       if (path === '/long') await new Promise((resolve) => { request.signal.addEventListener('abort', resolve); });
       if (path !== '/events') return new Response('pong');

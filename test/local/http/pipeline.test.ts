@@ -121,7 +121,7 @@ describe.each([['plain', false], ['TLS', true]])('pipelined requests, %s', (_, i
 
   test.each([
     ['CONNECT', 'CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n'],
-    ['an upgrade', 'GET /cluster/frames HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: skua-frames\r\n\r\n'],
+    ['an upgrade', 'GET /ping HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'],
     ['what is no request', 'no request\r\n\r\n'],
     ['nothing', ''],
   ])('replies whose turn never comes are told when the connection is gone, behind %s, too', async (_name, last) => {

@@ -1,7 +1,6 @@
-import type { MemberLog } from '../../core/cluster/api.ts';
-import type { Clock } from '../../core/ports/clock.ts';
-import type { ClusterFeature } from './context.ts';
-import { afterDelay, background } from '../../core/background.ts';
+import { afterDelay, background } from '../background.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { MemberLog, Membership } from './api.ts';
 
 /** Waits at most `ms` milliseconds for what ends with its signal. */
 export async function within<T>(clock: Clock, ms: number, wait: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -23,7 +22,7 @@ export interface Changes {
 }
 
 /** One listener for all that wait: listeners are never taken away. */
-export function changesOf({ membership, log }: Pick<ClusterFeature, 'membership' | 'log'>, clock: Clock): Changes {
+export function changesOf(membership: Pick<Membership, 'onChange'>, log: Pick<MemberLog, 'onEpoch'>, clock: Clock): Changes {
   const waiting = new Set<() => void>();
   const changed = () => {
     for (const wake of waiting) wake();
