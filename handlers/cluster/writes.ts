@@ -30,7 +30,7 @@ export const append: Handler = async (call, app) => {
   if (call.request.headers.get('content-type') !== WRITES_TYPE) throw new SkuaError('unsupported_media_type', `Writes of members come as ${WRITES_TYPE}.`);
   const body = await readBody(call, app, LONGER * app.options.bodyBytesMax + BESIDE_BYTES);
   call.isLong = body.length > LONG_BYTES;
-  const { epoch, writes } = call.isLong ? await app.turns.slice(() => readWrites(body)) : readWrites(body);
+  const { epoch, writes } = call.isLong ? await app.turns.slice(call.countedAs, () => readWrites(body)) : readWrites(body);
   const isGone = goneOf(call, app);
   const allowed = writes.map((write) => allowedBy(write, app));
   // All of them are begun in one step, so that nothing comes between two of one caller.
