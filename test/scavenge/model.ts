@@ -11,7 +11,7 @@ export type Reason = 'tombstone' | 'superseded' | 'tb' | 'count' | 'age';
 export interface Point {
   readonly position: number;
   readonly number: number;
-  /** Hundreds of nanoseconds since 1970. */
+  /** See `ticksOf`. */
   readonly ticks: number;
   readonly threshold: number;
 }

@@ -18,7 +18,7 @@ import { newEvent } from '../support/workload.ts';
 import { HASHERS, type HasherName } from './hashers.ts';
 import { latestPoint, type Point, type Reason } from './model.ts';
 import { checkClosed, findReadErrors, judge, readEverything, type Reads, streamsOf } from './random-check.ts';
-import { emptiedBytes, type RawRecord, readRawLog } from './raw-log.ts';
+import { emptiedBytes, type RawRecord, readRawLog, ticksOf } from './raw-log.ts';
 
 const STREAMS = ['load-0', 'load-1', 'load-2', 'load-3', 'load-4', 'load-5', 'load-6'];
 const CHUNK_BYTES = 65_536;
@@ -339,7 +339,7 @@ class History {
     const state = this.#states.open({ pageSizeBytes: 16_384, cacheBytes: 1_048_576, hashUsersCacheEntries: 100 });
     const { effectiveNowMs = 0, effectiveNowTicks = 0 } = state.checkpoint()?.point ?? {};
     state.close();
-    const ticks = effectiveNowMs * 10_000 + effectiveNowTicks;
+    const ticks = ticksOf(effectiveNowMs, effectiveNowTicks);
     if (ticks > point.ticks) this.wrong.push(`the run took ${ticks} for the time of a point that was written at ${point.ticks}`);
     return { ...point, ticks };
   }

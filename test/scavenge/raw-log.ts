@@ -26,8 +26,16 @@ export interface RawPrepare {
   readonly metadataBytes: number;
   /** A scavenge has emptied it: flagged as redacted, without metadata, with nothing but bytes 0 for data. */
   readonly isEmptied: boolean;
-  /** Hundreds of nanoseconds since 1970. */
+  /** When it was written: see `ticksOf`. */
   readonly ticks: number;
+}
+
+/** Since 1970 there have been more hundreds of nanoseconds than a number tells apart: they are counted from here. */
+const FIRST_MS = Date.UTC(2020);
+
+/** A time in hundreds of nanoseconds since 2020, each of them told apart. */
+export function ticksOf(ms: number, ticks: number): number {
+  return (ms - FIRST_MS) * 10_000 + ticks;
 }
 
 /** Every record of the log, read from the files alone: of each chunk the newest version counts. Also while a store has them open. */
@@ -99,7 +107,7 @@ function prepareOf(frame: RecordFrame): RawPrepare {
     dataBytes: prepare.data.length,
     metadataBytes: prepare.metadata.length,
     isEmptied: (prepare.flags & 0x200) !== 0 && prepare.metadata.length === 0 && prepare.data.every((byte) => byte === 0),
-    ticks: prepare.timestampMs * 10_000 + prepare.timestampTicks,
+    ticks: ticksOf(prepare.timestampMs, prepare.timestampTicks),
   };
 }
 

@@ -5,6 +5,7 @@ import { eachRecord } from '../../../core/streams/apply-committed.ts';
 import { decodeText } from '../../../core/text.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { doomedBy, emptiedBy, type Point } from '../../scavenge/model.ts';
+import { ticksOf } from '../../scavenge/raw-log.ts';
 import type { RawPrepare, RawRecord } from '../../scavenge/raw-log.ts';
 
 export const CHUNK_BYTES = 65_536;
@@ -155,7 +156,7 @@ function recordOf(frame: RecordFrame, commit: number): TrueRecord {
     ...raw, id: prepare.eventId,
     prepare: {
       stream: prepare.stream, number: prepare.expectedVersion + 1, isTombstone: (prepare.flags & FLAG_STREAM_DELETE) !== 0, type: prepare.eventType,
-      isJson: (prepare.flags & 0x100) !== 0, data: Buffer.from(prepare.data).toString('utf8'), ticks: prepare.timestampMs * 10_000 + prepare.timestampTicks,
+      isJson: (prepare.flags & 0x100) !== 0, data: Buffer.from(prepare.data).toString('utf8'), ticks: ticksOf(prepare.timestampMs, prepare.timestampTicks),
       dataBytes: prepare.data.length, metadataBytes: prepare.metadata.length, isEmptied: false,
     },
   };
