@@ -45,28 +45,9 @@ export function readDuration(reader: Reader, end: number, depth: number): Durati
   return message;
 }
 
-export function writeDuration(message: Duration, writer: Writer): void {
-  if (Number(message.seconds) !== 0) { writer.uint32(8); wire.writeInt64(writer, message.seconds); }
-  if (message.nanos !== 0) { writer.uint32(16).int32(message.nanos); }
-}
-
 export interface Any {
   readonly typeUrl: string;
   readonly value: Uint8Array;
-}
-
-export function readAny(reader: Reader, end: number, depth: number): Any {
-  const message = { typeUrl: '' as string, value: wire.NO_BYTES as Uint8Array };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.typeUrl = wire.text(reader); break;
-      case 18: message.value = wire.bytes(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeAny(message: Any, writer: Writer): void {

@@ -28,20 +28,6 @@ export interface AllStreamPosition {
   readonly preparePosition: number;
 }
 
-export function readAllStreamPosition(reader: Reader, end: number, depth: number): AllStreamPosition {
-  const message = { commitPosition: 0, preparePosition: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.commitPosition = wire.uint64(reader); break;
-      case 16: message.preparePosition = wire.uint64(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
 export function writeAllStreamPosition(message: AllStreamPosition, writer: Writer): void {
   if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
   if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }

@@ -1,8 +1,8 @@
 // Made of streams.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
 import type { Reader, Uuid, Writer } from './wire.ts';
-import { readAny as readAnyOfGoogle, readDuration as readDurationOfGoogle, readTimestamp as readTimestampOfGoogle, type Any as GoogleAny, type Duration as GoogleDuration, type Timestamp as GoogleTimestamp, writeAny as writeAnyOfGoogle, writeDuration as writeDurationOfGoogle, writeTimestamp as writeTimestampOfGoogle } from './google.ts';
-import { readAllStreamPosition as readAllStreamPositionOfShared, readStreamIdentifier as readStreamIdentifierOfShared, type AllStreamPosition as SharedAllStreamPosition, type StreamIdentifier as SharedStreamIdentifier, writeAllStreamPosition as writeAllStreamPositionOfShared, writeStreamIdentifier as writeStreamIdentifierOfShared } from './shared.ts';
+import { readDuration as readDurationOfGoogle, readTimestamp as readTimestampOfGoogle, type Any as GoogleAny, type Duration as GoogleDuration, type Timestamp as GoogleTimestamp, writeAny as writeAnyOfGoogle, writeTimestamp as writeTimestampOfGoogle } from './google.ts';
+import { readStreamIdentifier as readStreamIdentifierOfShared, type AllStreamPosition as SharedAllStreamPosition, type StreamIdentifier as SharedStreamIdentifier, writeAllStreamPosition as writeAllStreamPositionOfShared, writeStreamIdentifier as writeStreamIdentifierOfShared } from './shared.ts';
 
 /** `event_store.client.streams.Streams` */
 export const StreamsService = {
@@ -397,13 +397,6 @@ export function readAppendReqProposedMessage(reader: Reader, end: number, depth:
   return message;
 }
 
-export function writeAppendReqProposedMessage(message: AppendReqProposedMessage, writer: Writer): void {
-  if (message.id !== undefined) { writer.uint32(10).fork(); wire.writeUuid(message.id, writer); writer.ldelim(); }
-  wire.writeTextEntries(writer, 2, message.metadata);
-  if (message.customMetadata.length > 0) { writer.uint32(26).bytes(message.customMetadata); }
-  if (message.data.length > 0) { writer.uint32(34).bytes(message.data); }
-}
-
 export interface AppendResp {
   readonly success?: AppendRespSuccess | undefined;
   readonly wrongExpectedVersion?: AppendRespWrongExpectedVersion | undefined;
@@ -479,13 +472,6 @@ export function readBatchAppendReq(reader: Reader, end: number, depth: number): 
   return message;
 }
 
-export function writeBatchAppendReq(message: BatchAppendReq, writer: Writer): void {
-  if (message.correlationId !== undefined) { writer.uint32(10).fork(); wire.writeUuid(message.correlationId, writer); writer.ldelim(); }
-  if (message.options !== undefined) { writer.uint32(18).fork(); writeBatchAppendReqOptions(message.options, writer); writer.ldelim(); }
-  for (const one of message.proposedMessages) { writer.uint32(26).fork(); writeAppendReqProposedMessage(one, writer); writer.ldelim(); }
-  if (message.isFinal !== false) { writer.uint32(32).bool(message.isFinal); }
-}
-
 export interface BatchAppendReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly streamPosition?: number | undefined;
@@ -515,16 +501,6 @@ export function readBatchAppendReqOptions(reader: Reader, end: number, depth: nu
   return message;
 }
 
-export function writeBatchAppendReqOptions(message: BatchAppendReqOptions, writer: Writer): void {
-  if (message.streamIdentifier !== undefined) { writer.uint32(10).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.streamPosition !== undefined) { writer.uint32(16); wire.writeUint64(writer, message.streamPosition); }
-  if (message.noStream !== undefined) { writer.uint32(26).fork(); wire.writeNothing(message.noStream, writer); writer.ldelim(); }
-  if (message.any !== undefined) { writer.uint32(34).fork(); wire.writeNothing(message.any, writer); writer.ldelim(); }
-  if (message.streamExists !== undefined) { writer.uint32(42).fork(); wire.writeNothing(message.streamExists, writer); writer.ldelim(); }
-  if (message.deadline_21_10_0 !== undefined) { writer.uint32(50).fork(); writeTimestampOfGoogle(message.deadline_21_10_0, writer); writer.ldelim(); }
-  if (message.deadline !== undefined) { writer.uint32(58).fork(); writeDurationOfGoogle(message.deadline, writer); writer.ldelim(); }
-}
-
 export interface BatchAppendResp {
   readonly correlationId?: Uuid | undefined;
   readonly error?: BatchAppendRespStatus | undefined;
@@ -534,26 +510,6 @@ export interface BatchAppendResp {
   readonly noStream?: wire.Nothing | undefined;
   readonly any?: wire.Nothing | undefined;
   readonly streamExists?: wire.Nothing | undefined;
-}
-
-export function readBatchAppendResp(reader: Reader, end: number, depth: number): BatchAppendResp {
-  const message = { correlationId: undefined as Uuid | undefined, error: undefined as BatchAppendRespStatus | undefined, success: undefined as BatchAppendRespSuccess | undefined, streamIdentifier: undefined as SharedStreamIdentifier | undefined, streamPosition: undefined as number | undefined, noStream: undefined as wire.Nothing | undefined, any: undefined as wire.Nothing | undefined, streamExists: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.correlationId = wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 18: message.error = readBatchAppendRespStatus(reader, wire.endOf(reader, depth + 1), depth + 1); message.success = undefined; break;
-      case 26: message.success = readBatchAppendRespSuccess(reader, wire.endOf(reader, depth + 1), depth + 1); message.error = undefined; break;
-      case 34: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 40: message.streamPosition = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 50: message.noStream = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 58: message.any = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.streamExists = undefined; break;
-      case 66: message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.any = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeBatchAppendResp(message: BatchAppendResp, writer: Writer): void {
@@ -573,21 +529,6 @@ export interface BatchAppendRespStatus {
   readonly details?: GoogleAny | undefined;
 }
 
-export function readBatchAppendRespStatus(reader: Reader, end: number, depth: number): BatchAppendRespStatus {
-  const message = { code: 0, message: '' as string, details: undefined as GoogleAny | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.code = reader.int32(); break;
-      case 18: message.message = wire.text(reader); break;
-      case 26: message.details = readAnyOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
-
 export function writeBatchAppendRespStatus(message: BatchAppendRespStatus, writer: Writer): void {
   if (message.code !== 0) { writer.uint32(8).int32(message.code); }
   if (message.message !== '') { writer.uint32(18).string(message.message); }
@@ -601,22 +542,6 @@ export interface BatchAppendRespSuccess {
   readonly noStream?: wire.Nothing | undefined;
   readonly position?: SharedAllStreamPosition | undefined;
   readonly noPosition?: wire.Nothing | undefined;
-}
-
-export function readBatchAppendRespSuccess(reader: Reader, end: number, depth: number): BatchAppendRespSuccess {
-  const message = { currentRevision: undefined as number | undefined, noStream: undefined as wire.Nothing | undefined, position: undefined as SharedAllStreamPosition | undefined, noPosition: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.currentRevision = wire.uint64(reader); message.noStream = undefined; break;
-      case 18: message.noStream = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.currentRevision = undefined; break;
-      case 26: message.position = readAllStreamPositionOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.noPosition = undefined; break;
-      case 34: message.noPosition = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
 }
 
 export function writeBatchAppendRespSuccess(message: BatchAppendRespSuccess, writer: Writer): void {

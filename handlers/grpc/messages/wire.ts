@@ -300,11 +300,3 @@ export function messageEntry<T>(reader: Reader, into: Map<string, T>, read: (rea
   atEnd(reader, end);
   into.set(key, value ?? read(reader, reader.pos, depth));
 }
-
-export function writeMessageEntries<T>(writer: Writer, field: number, entries: ReadonlyMap<string, T>, write: (message: T, writer: Writer) => void): void {
-  for (const [key, value] of entries) {
-    writer.uint32((field << 3) | 2).fork().uint32(10).string(key).uint32(18).fork();
-    write(value, writer);
-    writer.ldelim().ldelim();
-  }
-}

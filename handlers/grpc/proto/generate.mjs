@@ -1,8 +1,8 @@
 /**
  * Makes the messages of gRPC (`../messages/*.ts`) of the files beside this one: `npm run grpc:messages`. A message is a plain object whose fields are all there,
  * `undefined` where a message, a member of a oneof or an optional field was not sent; what arrives wins over what came before it in the same oneof.
- * Numbers of 64 bits, texts and identifiers are read as `../messages/wire.ts` says. What methods are asked is read, and what they answer is written; the
- * other way round only what `ALSO` names. Messages of one file whose fields are the same are made once, under the name of the first; those without fields are
+ * Numbers of 64 bits, texts and identifiers are read as `../messages/wire.ts` says. What methods are asked is read, and what they answer is written; and
+ * what `DETAILS` names besides. Messages of one file whose fields are the same are made once, under the name of the first; those without fields are
  * in `wire.ts`.
  */
 import { readdirSync, writeFileSync } from 'node:fs';
@@ -18,15 +18,12 @@ root.resolvePath = (_, name) => join(folder, name);
 root.loadSync(files).resolveAll();
 
 const UUID = '.event_store.client.UUID';
-/** What stands in no method: details of errors, and batches that a member of a cluster sends to another one. */
-const ALSO = {
-  read: ['event_store.client.streams.BatchAppendResp'],
-  write: [
-    'event_store.client.streams.BatchAppendReq', 'google.rpc.Status', 'google.rpc.BadRequest', 'kurrent.rpc.AccessDeniedErrorDetails', 'kurrent.rpc.NotLeaderNodeErrorDetails',
-    ...['BadRequest', 'MaximumAppendEventSizeExceeded', 'MaximumAppendSizeExceeded', 'StreamDeleted', 'WrongExpectedVersion'].map((what) => `event_store.client.${what}`),
-    ...['AppendConsistencyViolation', 'AppendRecordSizeExceeded', 'AppendTransactionSizeExceeded', 'StreamAlreadyInAppendSession', 'StreamDeleted', 'StreamRevisionConflict', 'StreamTombstoned'].map((what) => `kurrentdb.protocol.v2.streams.errors.${what}ErrorDetails`),
-  ],
-};
+/** What stands in no method: details of errors. */
+const DETAILS = [
+  'google.rpc.Status', 'google.rpc.BadRequest', 'kurrent.rpc.AccessDeniedErrorDetails', 'kurrent.rpc.NotLeaderNodeErrorDetails',
+  ...['BadRequest', 'MaximumAppendEventSizeExceeded', 'MaximumAppendSizeExceeded', 'StreamDeleted', 'WrongExpectedVersion'].map((what) => `event_store.client.${what}`),
+  ...['AppendConsistencyViolation', 'AppendRecordSizeExceeded', 'AppendTransactionSizeExceeded', 'StreamAlreadyInAppendSession', 'StreamDeleted', 'StreamRevisionConflict', 'StreamTombstoned'].map((what) => `kurrentdb.protocol.v2.streams.errors.${what}ErrorDetails`),
+].map((name) => root.lookupType(name));
 const SCALARS = {
   bool: { type: 'boolean', none: 'false', read: 'reader.bool()', write: (value) => `.bool(${value})`, wire: 0 },
   int32: { type: 'number', none: '0', read: 'reader.int32()', write: (value) => `.int32(${value})`, wire: 0 },
@@ -50,7 +47,6 @@ function kindOf(field) {
   return field.resolvedType === null ? 'scalar' : 'message';
 }
 
-const NAMED = new Set([...ALSO.read, ...ALSO.write].map((name) => root.lookupType(name)));
 const firsts = new Map();
 const standsFor = new Map();
 
@@ -58,7 +54,7 @@ const standsFor = new Map();
 function firstOf(type) {
   if (standsFor.has(type)) return standsFor.get(type);
   standsFor.set(type, type);
-  if (NAMED.has(type) || moduleOf(type) === 'google') return type;
+  if (DETAILS.includes(type) || moduleOf(type) === 'google') return type;
   const fields = type.fieldsArray.map((field) => {
     const { resolvedType } = field;
     const of = resolvedType instanceof protobuf.Type ? firstOf(resolvedType).fullName : resolvedType?.fullName ?? field.type;
@@ -86,8 +82,8 @@ function within(types) {
 const methods = root.nestedArray.flatMap(function services(item) {
   return item instanceof protobuf.Service ? item.methodsArray : item instanceof protobuf.Namespace ? item.nestedArray.flatMap(services) : [];
 });
-const READ = within([...methods.map((method) => method.resolvedRequestType), ...ALSO.read.map((name) => root.lookupType(name))]);
-const WRITTEN = within([...methods.map((method) => method.resolvedResponseType), ...ALSO.write.map((name) => root.lookupType(name))]);
+const READ = within(methods.map((method) => method.resolvedRequestType));
+const WRITTEN = within([...methods.map((method) => method.resolvedResponseType), ...DETAILS]);
 
 /** Elements count (`../messages/wire.ts`): lists of other scalars, of which there are none, would need a way to. */
 function textOnly({ type, fullName }) {
@@ -191,7 +187,6 @@ class Module {
     for (const field of fields) {
       const value = `message.${field.name}`;
       if (field.map && field.type === 'string') this.lines.push(`  wire.writeTextEntries(writer, ${field.id}, ${value});`);
-      else if (field.map) this.lines.push(`  wire.writeMessageEntries(writer, ${field.id}, ${value}, ${this.ref(field.resolvedType, 'write')});`);
       else if (field.repeated) this.lines.push(`  for (const one of ${value}) { ${this.writeOne(field, 'one')} }`);
       else if (this.isAbsentable(field)) this.lines.push(`  if (${value} !== undefined) { ${this.writeOne(field, value)} }`);
       else this.lines.push(`  if (${field.type === 'bytes' ? `${value}.length > 0` : field.type === 'int64' ? `Number(${value}) !== 0` : `${value} !== ${this.none(field)}`}) { ${this.writeOne(field, value)} }`);
