@@ -1,25 +1,16 @@
 // Made of google.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
-import type { Reader, Writer } from './wire.ts';
+import type { Writer } from './wire.ts';
 
 export interface Timestamp {
   readonly seconds: number | bigint;
   readonly nanos: number;
 }
 
-export function readTimestamp(reader: Reader, end: number, depth: number): Timestamp {
-  const message = { seconds: 0 as number | bigint, nanos: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.seconds = wire.int64(reader); break;
-      case 16: message.nanos = reader.int32(); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readTimestamp = wire.reader((): wire.Open<Timestamp> => ({ seconds: 0, nanos: 0 }), {
+  8: (message, reader) => { message.seconds = wire.int64(reader); },
+  16: (message, reader) => { message.nanos = reader.int32(); },
+});
 
 export function writeTimestamp(message: Timestamp, writer: Writer): void {
   if (Number(message.seconds) !== 0) { writer.uint32(8); wire.writeInt64(writer, message.seconds); }
@@ -31,19 +22,10 @@ export interface Duration {
   readonly nanos: number;
 }
 
-export function readDuration(reader: Reader, end: number, depth: number): Duration {
-  const message = { seconds: 0 as number | bigint, nanos: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.seconds = wire.int64(reader); break;
-      case 16: message.nanos = reader.int32(); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readDuration = wire.reader((): wire.Open<Duration> => ({ seconds: 0, nanos: 0 }), {
+  8: (message, reader) => { message.seconds = wire.int64(reader); },
+  16: (message, reader) => { message.nanos = reader.int32(); },
+});
 
 export interface Any {
   readonly typeUrl: string;
@@ -59,18 +41,9 @@ export interface Struct {
   readonly fields: ReadonlyMap<string, Value>;
 }
 
-export function readStruct(reader: Reader, end: number, depth: number): Struct {
-  const message = { fields: new Map() as Map<string, Value> };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: wire.messageEntry(reader, message.fields, readValue, depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readStruct = wire.reader((): wire.Open<Struct> => ({ fields: new Map() }), {
+  10: (message, reader, depth) => { wire.messageEntry(reader, message.fields, readValue, depth); },
+});
 
 export interface Value {
   readonly nullValue?: number | undefined;
@@ -81,37 +54,19 @@ export interface Value {
   readonly listValue?: ListValue | undefined;
 }
 
-export function readValue(reader: Reader, end: number, depth: number): Value {
-  const message = { nullValue: undefined as number | undefined, numberValue: undefined as number | undefined, stringValue: undefined as string | undefined, boolValue: undefined as boolean | undefined, structValue: undefined as Struct | undefined, listValue: undefined as ListValue | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.nullValue = reader.int32(); message.numberValue = undefined; message.stringValue = undefined; message.boolValue = undefined; message.structValue = undefined; message.listValue = undefined; break;
-      case 17: message.numberValue = reader.double(); message.nullValue = undefined; message.stringValue = undefined; message.boolValue = undefined; message.structValue = undefined; message.listValue = undefined; break;
-      case 26: message.stringValue = wire.text(reader); message.nullValue = undefined; message.numberValue = undefined; message.boolValue = undefined; message.structValue = undefined; message.listValue = undefined; break;
-      case 32: message.boolValue = reader.bool(); message.nullValue = undefined; message.numberValue = undefined; message.stringValue = undefined; message.structValue = undefined; message.listValue = undefined; break;
-      case 42: message.structValue = readStruct(reader, wire.endOf(reader, depth + 1), depth + 1); message.nullValue = undefined; message.numberValue = undefined; message.stringValue = undefined; message.boolValue = undefined; message.listValue = undefined; break;
-      case 50: message.listValue = readListValue(reader, wire.endOf(reader, depth + 1), depth + 1); message.nullValue = undefined; message.numberValue = undefined; message.stringValue = undefined; message.boolValue = undefined; message.structValue = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readValue = wire.reader((): wire.Open<Value> => ({ nullValue: undefined, numberValue: undefined, stringValue: undefined, boolValue: undefined, structValue: undefined, listValue: undefined }), {
+  8: (message, reader) => { message.nullValue = reader.int32(); message.numberValue = undefined; message.stringValue = undefined; message.boolValue = undefined; message.structValue = undefined; message.listValue = undefined; },
+  17: (message, reader) => { message.numberValue = reader.double(); message.nullValue = undefined; message.stringValue = undefined; message.boolValue = undefined; message.structValue = undefined; message.listValue = undefined; },
+  26: (message, reader) => { message.stringValue = wire.text(reader); message.nullValue = undefined; message.numberValue = undefined; message.boolValue = undefined; message.structValue = undefined; message.listValue = undefined; },
+  32: (message, reader) => { message.boolValue = reader.bool(); message.nullValue = undefined; message.numberValue = undefined; message.stringValue = undefined; message.structValue = undefined; message.listValue = undefined; },
+  42: (message, reader, depth) => { message.structValue = readStruct(reader, wire.endOf(reader, depth), depth); message.nullValue = undefined; message.numberValue = undefined; message.stringValue = undefined; message.boolValue = undefined; message.listValue = undefined; },
+  50: (message, reader, depth) => { message.listValue = readListValue(reader, wire.endOf(reader, depth), depth); message.nullValue = undefined; message.numberValue = undefined; message.stringValue = undefined; message.boolValue = undefined; message.structValue = undefined; },
+});
 
 export interface ListValue {
   readonly values: readonly Value[];
 }
 
-export function readListValue(reader: Reader, end: number, depth: number): ListValue {
-  const message = { values: [] as Value[] };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.values.push(readValue(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readListValue = wire.reader((): wire.Open<ListValue> => ({ values: [] }), {
+  10: (message, reader, depth) => { message.values.push(readValue(reader, wire.endOfElement(reader, depth), depth)); },
+});

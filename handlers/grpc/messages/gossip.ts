@@ -2,14 +2,6 @@
 import * as wire from './wire.ts';
 import type { Uuid, Writer } from './wire.ts';
 
-/** `event_store.client.gossip.Gossip` */
-export const GossipService = {
-  name: 'event_store.client.gossip.Gossip',
-  methods: {
-    Read: { path: '/event_store.client.gossip.Gossip/Read', hasManyRequests: false, hasManyResponses: false, readRequest: wire.readNothing, writeResponse: writeClusterInfo },
-  },
-} as const;
-
 export interface ClusterInfo {
   readonly members: readonly MemberInfo[];
 }
@@ -45,3 +37,11 @@ export function writeMemberInfo(message: MemberInfo, writer: Writer): void {
 }
 
 export const MemberInfoVNodeState = { Initializing: 0, DiscoverLeader: 1, Unknown: 2, PreReplica: 3, CatchingUp: 4, Clone: 5, Follower: 6, PreLeader: 7, Leader: 8, Manager: 9, ShuttingDown: 10, Shutdown: 11, ReadOnlyLeaderless: 12, PreReadOnlyReplica: 13, ReadOnlyReplica: 14, ResigningLeader: 15 } as const;
+
+/** `event_store.client.gossip.Gossip` */
+export const GossipService = {
+  name: 'event_store.client.gossip.Gossip',
+  methods: {
+    Read: { path: '/event_store.client.gossip.Gossip/Read', hasManyRequests: false, hasManyResponses: false, readRequest: wire.readNothing, writeResponse: writeClusterInfo },
+  },
+} as const;

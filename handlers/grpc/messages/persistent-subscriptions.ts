@@ -1,23 +1,7 @@
 // Made of persistent-subscriptions.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
-import type { Reader, Uuid, Writer } from './wire.ts';
+import type { Uuid, Writer } from './wire.ts';
 import { readStreamIdentifier as readStreamIdentifierOfShared, type StreamIdentifier as SharedStreamIdentifier, writeStreamIdentifier as writeStreamIdentifierOfShared } from './shared.ts';
-
-/** `event_store.client.persistent_subscriptions.PersistentSubscriptions` */
-export const PersistentSubscriptionsService = {
-  name: 'event_store.client.persistent_subscriptions.PersistentSubscriptions',
-  methods: {
-    Create: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Create', hasManyRequests: false, hasManyResponses: false, readRequest: readCreateReq, writeResponse: wire.writeNothing },
-    Update: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Update', hasManyRequests: false, hasManyResponses: false, readRequest: readUpdateReq, writeResponse: wire.writeNothing },
-    Delete: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Delete', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: wire.writeNothing },
-    Read: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Read', hasManyRequests: true, hasManyResponses: true, readRequest: readReadReq, writeResponse: writeReadResp },
-    GetInfo: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/GetInfo', hasManyRequests: false, hasManyResponses: false, readRequest: readGetInfoReq, writeResponse: writeGetInfoResp },
-    ReplayParked: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/ReplayParked', hasManyRequests: false, hasManyResponses: false, readRequest: readReplayParkedReq, writeResponse: wire.writeNothing },
-    TruncateParked: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/TruncateParked', hasManyRequests: false, hasManyResponses: false, readRequest: readTruncateParkedReq, writeResponse: wire.writeNothing },
-    List: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/List', hasManyRequests: false, hasManyResponses: false, readRequest: readListReq, writeResponse: writeListResp },
-    RestartSubsystem: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/RestartSubsystem', hasManyRequests: false, hasManyResponses: false, readRequest: wire.readNothing, writeResponse: wire.writeNothing },
-  },
-} as const;
 
 export const ConsumerStrategy = { DispatchToSingle: 0, RoundRobin: 1, Pinned: 2 } as const;
 
@@ -25,18 +9,9 @@ export interface CreateReq {
   readonly options?: CreateReqOptions | undefined;
 }
 
-export function readCreateReq(reader: Reader, end: number, depth: number): CreateReq {
-  const message = { options: undefined as CreateReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readCreateReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readCreateReq = wire.reader((): wire.Open<CreateReq> => ({ options: undefined }), {
+  10: (message, reader, depth) => { message.options = readCreateReqOptions(reader, wire.endOf(reader, depth), depth); },
+});
 
 export interface CreateReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
@@ -46,22 +21,13 @@ export interface CreateReqOptions {
   readonly all?: CreateReqAllOptions | undefined;
 }
 
-export function readCreateReqOptions(reader: Reader, end: number, depth: number): CreateReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, groupName: '' as string, settings: undefined as CreateReqSettings | undefined, stream: undefined as CreateReqStreamOptions | undefined, all: undefined as CreateReqAllOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 18: message.groupName = wire.text(reader); break;
-      case 26: message.settings = readCreateReqSettings(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 34: message.stream = readCreateReqStreamOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
-      case 42: message.all = readCreateReqAllOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.stream = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readCreateReqOptions = wire.reader((): wire.Open<CreateReqOptions> => ({ streamIdentifier: undefined, groupName: '', settings: undefined, stream: undefined, all: undefined }), {
+  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
+  18: (message, reader) => { message.groupName = wire.text(reader); },
+  26: (message, reader, depth) => { message.settings = readCreateReqSettings(reader, wire.endOf(reader, depth), depth); },
+  34: (message, reader, depth) => { message.stream = readCreateReqStreamOptions(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
+  42: (message, reader, depth) => { message.all = readCreateReqAllOptions(reader, wire.endOf(reader, depth), depth); message.stream = undefined; },
+});
 
 export interface CreateReqStreamOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
@@ -70,21 +36,12 @@ export interface CreateReqStreamOptions {
   readonly end?: wire.Nothing | undefined;
 }
 
-export function readCreateReqStreamOptions(reader: Reader, end: number, depth: number): CreateReqStreamOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, start: undefined as wire.Nothing | undefined, end: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 16: message.revision = wire.uint64(reader); message.start = undefined; message.end = undefined; break;
-      case 26: message.start = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.end = undefined; break;
-      case 34: message.end = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.start = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readCreateReqStreamOptions = wire.reader((): wire.Open<CreateReqStreamOptions> => ({ streamIdentifier: undefined, revision: undefined, start: undefined, end: undefined }), {
+  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
+  16: (message, reader) => { message.revision = wire.uint64(reader); message.start = undefined; message.end = undefined; },
+  26: (message, reader, depth) => { message.start = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.end = undefined; },
+  34: (message, reader, depth) => { message.end = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.start = undefined; },
+});
 
 export interface CreateReqAllOptions {
   readonly position?: CreateReqPosition | undefined;
@@ -94,22 +51,13 @@ export interface CreateReqAllOptions {
   readonly noFilter?: wire.Nothing | undefined;
 }
 
-export function readCreateReqAllOptions(reader: Reader, end: number, depth: number): CreateReqAllOptions {
-  const message = { position: undefined as CreateReqPosition | undefined, start: undefined as wire.Nothing | undefined, end: undefined as wire.Nothing | undefined, filter: undefined as CreateReqFilterOptions | undefined, noFilter: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.position = readCreateReqPosition(reader, wire.endOf(reader, depth + 1), depth + 1); message.start = undefined; message.end = undefined; break;
-      case 18: message.start = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.end = undefined; break;
-      case 26: message.end = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.start = undefined; break;
-      case 34: message.filter = readCreateReqFilterOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.noFilter = undefined; break;
-      case 42: message.noFilter = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.filter = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readCreateReqAllOptions = wire.reader((): wire.Open<CreateReqAllOptions> => ({ position: undefined, start: undefined, end: undefined, filter: undefined, noFilter: undefined }), {
+  10: (message, reader, depth) => { message.position = readCreateReqPosition(reader, wire.endOf(reader, depth), depth); message.start = undefined; message.end = undefined; },
+  18: (message, reader, depth) => { message.start = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.position = undefined; message.end = undefined; },
+  26: (message, reader, depth) => { message.end = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.position = undefined; message.start = undefined; },
+  34: (message, reader, depth) => { message.filter = readCreateReqFilterOptions(reader, wire.endOf(reader, depth), depth); message.noFilter = undefined; },
+  42: (message, reader, depth) => { message.noFilter = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.filter = undefined; },
+});
 
 export interface CreateReqFilterOptions {
   readonly streamIdentifier?: CreateReqFilterOptionsExpression | undefined;
@@ -119,60 +67,33 @@ export interface CreateReqFilterOptions {
   readonly checkpointIntervalMultiplier: number;
 }
 
-export function readCreateReqFilterOptions(reader: Reader, end: number, depth: number): CreateReqFilterOptions {
-  const message = { streamIdentifier: undefined as CreateReqFilterOptionsExpression | undefined, eventType: undefined as CreateReqFilterOptionsExpression | undefined, max: undefined as number | undefined, count: undefined as wire.Nothing | undefined, checkpointIntervalMultiplier: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readCreateReqFilterOptionsExpression(reader, wire.endOf(reader, depth + 1), depth + 1); message.eventType = undefined; break;
-      case 18: message.eventType = readCreateReqFilterOptionsExpression(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
-      case 24: message.max = reader.uint32(); message.count = undefined; break;
-      case 34: message.count = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.max = undefined; break;
-      case 40: message.checkpointIntervalMultiplier = reader.uint32(); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readCreateReqFilterOptions = wire.reader((): wire.Open<CreateReqFilterOptions> => ({ streamIdentifier: undefined, eventType: undefined, max: undefined, count: undefined, checkpointIntervalMultiplier: 0 }), {
+  10: (message, reader, depth) => { message.streamIdentifier = readCreateReqFilterOptionsExpression(reader, wire.endOf(reader, depth), depth); message.eventType = undefined; },
+  18: (message, reader, depth) => { message.eventType = readCreateReqFilterOptionsExpression(reader, wire.endOf(reader, depth), depth); message.streamIdentifier = undefined; },
+  24: (message, reader) => { message.max = reader.uint32(); message.count = undefined; },
+  34: (message, reader, depth) => { message.count = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.max = undefined; },
+  40: (message, reader) => { message.checkpointIntervalMultiplier = reader.uint32(); },
+});
 
 export interface CreateReqFilterOptionsExpression {
   readonly regex: string;
   readonly prefix: readonly string[];
 }
 
-export function readCreateReqFilterOptionsExpression(reader: Reader, end: number, depth: number): CreateReqFilterOptionsExpression {
-  const message = { regex: '' as string, prefix: [] as string[] };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.regex = wire.text(reader); break;
-      case 18: wire.addText(reader, message.prefix); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readCreateReqFilterOptionsExpression = wire.reader((): wire.Open<CreateReqFilterOptionsExpression> => ({ regex: '', prefix: [] }), {
+  10: (message, reader) => { message.regex = wire.text(reader); },
+  18: (message, reader) => { wire.addText(reader, message.prefix); },
+});
 
 export interface CreateReqPosition {
   readonly commitPosition: number;
   readonly preparePosition: number;
 }
 
-export function readCreateReqPosition(reader: Reader, end: number, depth: number): CreateReqPosition {
-  const message = { commitPosition: 0, preparePosition: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.commitPosition = wire.uint64(reader); break;
-      case 16: message.preparePosition = wire.uint64(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readCreateReqPosition = wire.reader((): wire.Open<CreateReqPosition> => ({ commitPosition: 0, preparePosition: 0 }), {
+  8: (message, reader) => { message.commitPosition = wire.uint64(reader); },
+  16: (message, reader) => { message.preparePosition = wire.uint64(reader); },
+});
 
 export interface CreateReqSettings {
   readonly resolveLinks: boolean;
@@ -193,50 +114,32 @@ export interface CreateReqSettings {
   readonly consumerStrategy: string;
 }
 
-export function readCreateReqSettings(reader: Reader, end: number, depth: number): CreateReqSettings {
-  const message = { resolveLinks: false as boolean, revision: 0, extraStatistics: false as boolean, messageTimeoutTicks: undefined as number | bigint | undefined, maxRetryCount: 0, checkpointAfterTicks: undefined as number | bigint | undefined, minCheckpointCount: 0, maxCheckpointCount: 0, maxSubscriberCount: 0, liveBufferSize: 0, readBatchSize: 0, historyBufferSize: 0, namedConsumerStrategy: 0, messageTimeoutMs: undefined as number | undefined, checkpointAfterMs: undefined as number | undefined, consumerStrategy: '' as string };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.resolveLinks = reader.bool(); break;
-      case 16: message.revision = wire.uint64(reader); break;
-      case 24: message.extraStatistics = reader.bool(); break;
-      case 32: message.messageTimeoutTicks = wire.int64(reader); message.messageTimeoutMs = undefined; break;
-      case 40: message.maxRetryCount = reader.int32(); break;
-      case 48: message.checkpointAfterTicks = wire.int64(reader); message.checkpointAfterMs = undefined; break;
-      case 56: message.minCheckpointCount = reader.int32(); break;
-      case 64: message.maxCheckpointCount = reader.int32(); break;
-      case 72: message.maxSubscriberCount = reader.int32(); break;
-      case 80: message.liveBufferSize = reader.int32(); break;
-      case 88: message.readBatchSize = reader.int32(); break;
-      case 96: message.historyBufferSize = reader.int32(); break;
-      case 104: message.namedConsumerStrategy = reader.int32(); break;
-      case 112: message.messageTimeoutMs = reader.int32(); message.messageTimeoutTicks = undefined; break;
-      case 120: message.checkpointAfterMs = reader.int32(); message.checkpointAfterTicks = undefined; break;
-      case 130: message.consumerStrategy = wire.text(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readCreateReqSettings = wire.reader((): wire.Open<CreateReqSettings> => ({ resolveLinks: false, revision: 0, extraStatistics: false, messageTimeoutTicks: undefined, maxRetryCount: 0, checkpointAfterTicks: undefined, minCheckpointCount: 0, maxCheckpointCount: 0, maxSubscriberCount: 0, liveBufferSize: 0, readBatchSize: 0, historyBufferSize: 0, namedConsumerStrategy: 0, messageTimeoutMs: undefined, checkpointAfterMs: undefined, consumerStrategy: '' }), {
+  8: (message, reader) => { message.resolveLinks = reader.bool(); },
+  16: (message, reader) => { message.revision = wire.uint64(reader); },
+  24: (message, reader) => { message.extraStatistics = reader.bool(); },
+  32: (message, reader) => { message.messageTimeoutTicks = wire.int64(reader); message.messageTimeoutMs = undefined; },
+  40: (message, reader) => { message.maxRetryCount = reader.int32(); },
+  48: (message, reader) => { message.checkpointAfterTicks = wire.int64(reader); message.checkpointAfterMs = undefined; },
+  56: (message, reader) => { message.minCheckpointCount = reader.int32(); },
+  64: (message, reader) => { message.maxCheckpointCount = reader.int32(); },
+  72: (message, reader) => { message.maxSubscriberCount = reader.int32(); },
+  80: (message, reader) => { message.liveBufferSize = reader.int32(); },
+  88: (message, reader) => { message.readBatchSize = reader.int32(); },
+  96: (message, reader) => { message.historyBufferSize = reader.int32(); },
+  104: (message, reader) => { message.namedConsumerStrategy = reader.int32(); },
+  112: (message, reader) => { message.messageTimeoutMs = reader.int32(); message.messageTimeoutTicks = undefined; },
+  120: (message, reader) => { message.checkpointAfterMs = reader.int32(); message.checkpointAfterTicks = undefined; },
+  130: (message, reader) => { message.consumerStrategy = wire.text(reader); },
+});
 
 export interface UpdateReq {
   readonly options?: UpdateReqOptions | undefined;
 }
 
-export function readUpdateReq(reader: Reader, end: number, depth: number): UpdateReq {
-  const message = { options: undefined as UpdateReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readUpdateReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readUpdateReq = wire.reader((): wire.Open<UpdateReq> => ({ options: undefined }), {
+  10: (message, reader, depth) => { message.options = readUpdateReqOptions(reader, wire.endOf(reader, depth), depth); },
+});
 
 export interface UpdateReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
@@ -246,22 +149,13 @@ export interface UpdateReqOptions {
   readonly all?: UpdateReqAllOptions | undefined;
 }
 
-export function readUpdateReqOptions(reader: Reader, end: number, depth: number): UpdateReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, groupName: '' as string, settings: undefined as UpdateReqSettings | undefined, stream: undefined as UpdateReqStreamOptions | undefined, all: undefined as UpdateReqAllOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 18: message.groupName = wire.text(reader); break;
-      case 26: message.settings = readUpdateReqSettings(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 34: message.stream = readUpdateReqStreamOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
-      case 42: message.all = readUpdateReqAllOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.stream = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readUpdateReqOptions = wire.reader((): wire.Open<UpdateReqOptions> => ({ streamIdentifier: undefined, groupName: '', settings: undefined, stream: undefined, all: undefined }), {
+  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
+  18: (message, reader) => { message.groupName = wire.text(reader); },
+  26: (message, reader, depth) => { message.settings = readUpdateReqSettings(reader, wire.endOf(reader, depth), depth); },
+  34: (message, reader, depth) => { message.stream = readUpdateReqStreamOptions(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
+  42: (message, reader, depth) => { message.all = readUpdateReqAllOptions(reader, wire.endOf(reader, depth), depth); message.stream = undefined; },
+});
 
 export interface UpdateReqStreamOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
@@ -270,21 +164,12 @@ export interface UpdateReqStreamOptions {
   readonly end?: wire.Nothing | undefined;
 }
 
-export function readUpdateReqStreamOptions(reader: Reader, end: number, depth: number): UpdateReqStreamOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, start: undefined as wire.Nothing | undefined, end: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 16: message.revision = wire.uint64(reader); message.start = undefined; message.end = undefined; break;
-      case 26: message.start = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.end = undefined; break;
-      case 34: message.end = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.start = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readUpdateReqStreamOptions = wire.reader((): wire.Open<UpdateReqStreamOptions> => ({ streamIdentifier: undefined, revision: undefined, start: undefined, end: undefined }), {
+  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
+  16: (message, reader) => { message.revision = wire.uint64(reader); message.start = undefined; message.end = undefined; },
+  26: (message, reader, depth) => { message.start = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.end = undefined; },
+  34: (message, reader, depth) => { message.end = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.start = undefined; },
+});
 
 export interface UpdateReqAllOptions {
   readonly position?: CreateReqPosition | undefined;
@@ -292,20 +177,11 @@ export interface UpdateReqAllOptions {
   readonly end?: wire.Nothing | undefined;
 }
 
-export function readUpdateReqAllOptions(reader: Reader, end: number, depth: number): UpdateReqAllOptions {
-  const message = { position: undefined as CreateReqPosition | undefined, start: undefined as wire.Nothing | undefined, end: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.position = readCreateReqPosition(reader, wire.endOf(reader, depth + 1), depth + 1); message.start = undefined; message.end = undefined; break;
-      case 18: message.start = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.end = undefined; break;
-      case 26: message.end = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.start = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readUpdateReqAllOptions = wire.reader((): wire.Open<UpdateReqAllOptions> => ({ position: undefined, start: undefined, end: undefined }), {
+  10: (message, reader, depth) => { message.position = readCreateReqPosition(reader, wire.endOf(reader, depth), depth); message.start = undefined; message.end = undefined; },
+  18: (message, reader, depth) => { message.start = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.position = undefined; message.end = undefined; },
+  26: (message, reader, depth) => { message.end = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.position = undefined; message.start = undefined; },
+});
 
 export interface UpdateReqSettings {
   readonly resolveLinks: boolean;
@@ -325,49 +201,31 @@ export interface UpdateReqSettings {
   readonly checkpointAfterMs?: number | undefined;
 }
 
-export function readUpdateReqSettings(reader: Reader, end: number, depth: number): UpdateReqSettings {
-  const message = { resolveLinks: false as boolean, revision: 0, extraStatistics: false as boolean, messageTimeoutTicks: undefined as number | bigint | undefined, maxRetryCount: 0, checkpointAfterTicks: undefined as number | bigint | undefined, minCheckpointCount: 0, maxCheckpointCount: 0, maxSubscriberCount: 0, liveBufferSize: 0, readBatchSize: 0, historyBufferSize: 0, namedConsumerStrategy: 0, messageTimeoutMs: undefined as number | undefined, checkpointAfterMs: undefined as number | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.resolveLinks = reader.bool(); break;
-      case 16: message.revision = wire.uint64(reader); break;
-      case 24: message.extraStatistics = reader.bool(); break;
-      case 32: message.messageTimeoutTicks = wire.int64(reader); message.messageTimeoutMs = undefined; break;
-      case 40: message.maxRetryCount = reader.int32(); break;
-      case 48: message.checkpointAfterTicks = wire.int64(reader); message.checkpointAfterMs = undefined; break;
-      case 56: message.minCheckpointCount = reader.int32(); break;
-      case 64: message.maxCheckpointCount = reader.int32(); break;
-      case 72: message.maxSubscriberCount = reader.int32(); break;
-      case 80: message.liveBufferSize = reader.int32(); break;
-      case 88: message.readBatchSize = reader.int32(); break;
-      case 96: message.historyBufferSize = reader.int32(); break;
-      case 104: message.namedConsumerStrategy = reader.int32(); break;
-      case 112: message.messageTimeoutMs = reader.int32(); message.messageTimeoutTicks = undefined; break;
-      case 120: message.checkpointAfterMs = reader.int32(); message.checkpointAfterTicks = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readUpdateReqSettings = wire.reader((): wire.Open<UpdateReqSettings> => ({ resolveLinks: false, revision: 0, extraStatistics: false, messageTimeoutTicks: undefined, maxRetryCount: 0, checkpointAfterTicks: undefined, minCheckpointCount: 0, maxCheckpointCount: 0, maxSubscriberCount: 0, liveBufferSize: 0, readBatchSize: 0, historyBufferSize: 0, namedConsumerStrategy: 0, messageTimeoutMs: undefined, checkpointAfterMs: undefined }), {
+  8: (message, reader) => { message.resolveLinks = reader.bool(); },
+  16: (message, reader) => { message.revision = wire.uint64(reader); },
+  24: (message, reader) => { message.extraStatistics = reader.bool(); },
+  32: (message, reader) => { message.messageTimeoutTicks = wire.int64(reader); message.messageTimeoutMs = undefined; },
+  40: (message, reader) => { message.maxRetryCount = reader.int32(); },
+  48: (message, reader) => { message.checkpointAfterTicks = wire.int64(reader); message.checkpointAfterMs = undefined; },
+  56: (message, reader) => { message.minCheckpointCount = reader.int32(); },
+  64: (message, reader) => { message.maxCheckpointCount = reader.int32(); },
+  72: (message, reader) => { message.maxSubscriberCount = reader.int32(); },
+  80: (message, reader) => { message.liveBufferSize = reader.int32(); },
+  88: (message, reader) => { message.readBatchSize = reader.int32(); },
+  96: (message, reader) => { message.historyBufferSize = reader.int32(); },
+  104: (message, reader) => { message.namedConsumerStrategy = reader.int32(); },
+  112: (message, reader) => { message.messageTimeoutMs = reader.int32(); message.messageTimeoutTicks = undefined; },
+  120: (message, reader) => { message.checkpointAfterMs = reader.int32(); message.checkpointAfterTicks = undefined; },
+});
 
 export interface DeleteReq {
   readonly options?: DeleteReqOptions | undefined;
 }
 
-export function readDeleteReq(reader: Reader, end: number, depth: number): DeleteReq {
-  const message = { options: undefined as DeleteReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readDeleteReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readDeleteReq = wire.reader((): wire.Open<DeleteReq> => ({ options: undefined }), {
+  10: (message, reader, depth) => { message.options = readDeleteReqOptions(reader, wire.endOf(reader, depth), depth); },
+});
 
 export interface DeleteReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
@@ -375,20 +233,11 @@ export interface DeleteReqOptions {
   readonly all?: wire.Nothing | undefined;
 }
 
-export function readDeleteReqOptions(reader: Reader, end: number, depth: number): DeleteReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, groupName: '' as string, all: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
-      case 18: message.groupName = wire.text(reader); break;
-      case 26: message.all = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readDeleteReqOptions = wire.reader((): wire.Open<DeleteReqOptions> => ({ streamIdentifier: undefined, groupName: '', all: undefined }), {
+  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
+  18: (message, reader) => { message.groupName = wire.text(reader); },
+  26: (message, reader, depth) => { message.all = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.streamIdentifier = undefined; },
+});
 
 export interface ReadReq {
   readonly options?: ReadReqOptions | undefined;
@@ -396,20 +245,11 @@ export interface ReadReq {
   readonly nack?: ReadReqNack | undefined;
 }
 
-export function readReadReq(reader: Reader, end: number, depth: number): ReadReq {
-  const message = { options: undefined as ReadReqOptions | undefined, ack: undefined as ReadReqAck | undefined, nack: undefined as ReadReqNack | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readReadReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.ack = undefined; message.nack = undefined; break;
-      case 18: message.ack = readReadReqAck(reader, wire.endOf(reader, depth + 1), depth + 1); message.options = undefined; message.nack = undefined; break;
-      case 26: message.nack = readReadReqNack(reader, wire.endOf(reader, depth + 1), depth + 1); message.options = undefined; message.ack = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReadReq = wire.reader((): wire.Open<ReadReq> => ({ options: undefined, ack: undefined, nack: undefined }), {
+  10: (message, reader, depth) => { message.options = readReadReqOptions(reader, wire.endOf(reader, depth), depth); message.ack = undefined; message.nack = undefined; },
+  18: (message, reader, depth) => { message.ack = readReadReqAck(reader, wire.endOf(reader, depth), depth); message.options = undefined; message.nack = undefined; },
+  26: (message, reader, depth) => { message.nack = readReadReqNack(reader, wire.endOf(reader, depth), depth); message.options = undefined; message.ack = undefined; },
+});
 
 export interface ReadReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
@@ -419,60 +259,33 @@ export interface ReadReqOptions {
   readonly all?: wire.Nothing | undefined;
 }
 
-export function readReadReqOptions(reader: Reader, end: number, depth: number): ReadReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, groupName: '' as string, bufferSize: 0, uuidOption: undefined as ReadReqOptionsUUIDOption | undefined, all: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
-      case 18: message.groupName = wire.text(reader); break;
-      case 24: message.bufferSize = reader.int32(); break;
-      case 34: message.uuidOption = readReadReqOptionsUUIDOption(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 42: message.all = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReadReqOptions = wire.reader((): wire.Open<ReadReqOptions> => ({ streamIdentifier: undefined, groupName: '', bufferSize: 0, uuidOption: undefined, all: undefined }), {
+  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
+  18: (message, reader) => { message.groupName = wire.text(reader); },
+  24: (message, reader) => { message.bufferSize = reader.int32(); },
+  34: (message, reader, depth) => { message.uuidOption = readReadReqOptionsUUIDOption(reader, wire.endOf(reader, depth), depth); },
+  42: (message, reader, depth) => { message.all = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.streamIdentifier = undefined; },
+});
 
 export interface ReadReqOptionsUUIDOption {
   readonly structured?: wire.Nothing | undefined;
   readonly string?: wire.Nothing | undefined;
 }
 
-export function readReadReqOptionsUUIDOption(reader: Reader, end: number, depth: number): ReadReqOptionsUUIDOption {
-  const message = { structured: undefined as wire.Nothing | undefined, string: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.structured = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.string = undefined; break;
-      case 18: message.string = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.structured = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReadReqOptionsUUIDOption = wire.reader((): wire.Open<ReadReqOptionsUUIDOption> => ({ structured: undefined, string: undefined }), {
+  10: (message, reader, depth) => { message.structured = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.string = undefined; },
+  18: (message, reader, depth) => { message.string = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.structured = undefined; },
+});
 
 export interface ReadReqAck {
   readonly id: Uint8Array;
   readonly ids: readonly Uuid[];
 }
 
-export function readReadReqAck(reader: Reader, end: number, depth: number): ReadReqAck {
-  const message = { id: wire.NO_BYTES as Uint8Array, ids: [] as Uuid[] };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.id = wire.bytes(reader); break;
-      case 18: message.ids.push(wire.uuid(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReadReqAck = wire.reader((): wire.Open<ReadReqAck> => ({ id: wire.NO_BYTES, ids: [] }), {
+  10: (message, reader) => { message.id = wire.bytes(reader); },
+  18: (message, reader, depth) => { message.ids.push(wire.uuid(reader, wire.endOfElement(reader, depth), depth)); },
+});
 
 export interface ReadReqNack {
   readonly id: Uint8Array;
@@ -481,21 +294,12 @@ export interface ReadReqNack {
   readonly reason: string;
 }
 
-export function readReadReqNack(reader: Reader, end: number, depth: number): ReadReqNack {
-  const message = { id: wire.NO_BYTES as Uint8Array, ids: [] as Uuid[], action: 0, reason: '' as string };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.id = wire.bytes(reader); break;
-      case 18: message.ids.push(wire.uuid(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
-      case 24: message.action = reader.int32(); break;
-      case 34: message.reason = wire.text(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReadReqNack = wire.reader((): wire.Open<ReadReqNack> => ({ id: wire.NO_BYTES, ids: [], action: 0, reason: '' }), {
+  10: (message, reader) => { message.id = wire.bytes(reader); },
+  18: (message, reader, depth) => { message.ids.push(wire.uuid(reader, wire.endOfElement(reader, depth), depth)); },
+  24: (message, reader) => { message.action = reader.int32(); },
+  34: (message, reader) => { message.reason = wire.text(reader); },
+});
 
 export const ReadReqNackAction = { Unknown: 0, Park: 1, Retry: 2, Skip: 3, Stop: 4 } as const;
 
@@ -561,18 +365,9 @@ export interface GetInfoReq {
   readonly options?: GetInfoReqOptions | undefined;
 }
 
-export function readGetInfoReq(reader: Reader, end: number, depth: number): GetInfoReq {
-  const message = { options: undefined as GetInfoReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readGetInfoReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readGetInfoReq = wire.reader((): wire.Open<GetInfoReq> => ({ options: undefined }), {
+  10: (message, reader, depth) => { message.options = readGetInfoReqOptions(reader, wire.endOf(reader, depth), depth); },
+});
 
 export interface GetInfoReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
@@ -580,20 +375,11 @@ export interface GetInfoReqOptions {
   readonly groupName: string;
 }
 
-export function readGetInfoReqOptions(reader: Reader, end: number, depth: number): GetInfoReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, all: undefined as wire.Nothing | undefined, groupName: '' as string };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
-      case 18: message.all = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
-      case 26: message.groupName = wire.text(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readGetInfoReqOptions = wire.reader((): wire.Open<GetInfoReqOptions> => ({ streamIdentifier: undefined, all: undefined, groupName: '' }), {
+  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
+  18: (message, reader, depth) => { message.all = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.streamIdentifier = undefined; },
+  26: (message, reader) => { message.groupName = wire.text(reader); },
+});
 
 export interface GetInfoResp {
   readonly subscriptionInfo?: SubscriptionInfo | undefined;
@@ -703,18 +489,9 @@ export interface ReplayParkedReq {
   readonly options?: ReplayParkedReqOptions | undefined;
 }
 
-export function readReplayParkedReq(reader: Reader, end: number, depth: number): ReplayParkedReq {
-  const message = { options: undefined as ReplayParkedReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readReplayParkedReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReplayParkedReq = wire.reader((): wire.Open<ReplayParkedReq> => ({ options: undefined }), {
+  10: (message, reader, depth) => { message.options = readReplayParkedReqOptions(reader, wire.endOf(reader, depth), depth); },
+});
 
 export interface ReplayParkedReqOptions {
   readonly groupName: string;
@@ -724,39 +501,21 @@ export interface ReplayParkedReqOptions {
   readonly noLimit?: wire.Nothing | undefined;
 }
 
-export function readReplayParkedReqOptions(reader: Reader, end: number, depth: number): ReplayParkedReqOptions {
-  const message = { groupName: '' as string, streamIdentifier: undefined as SharedStreamIdentifier | undefined, all: undefined as wire.Nothing | undefined, stopAt: undefined as number | bigint | undefined, noLimit: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.groupName = wire.text(reader); break;
-      case 18: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
-      case 26: message.all = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
-      case 32: message.stopAt = wire.int64(reader); message.noLimit = undefined; break;
-      case 42: message.noLimit = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.stopAt = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReplayParkedReqOptions = wire.reader((): wire.Open<ReplayParkedReqOptions> => ({ groupName: '', streamIdentifier: undefined, all: undefined, stopAt: undefined, noLimit: undefined }), {
+  10: (message, reader) => { message.groupName = wire.text(reader); },
+  18: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
+  26: (message, reader, depth) => { message.all = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.streamIdentifier = undefined; },
+  32: (message, reader) => { message.stopAt = wire.int64(reader); message.noLimit = undefined; },
+  42: (message, reader, depth) => { message.noLimit = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.stopAt = undefined; },
+});
 
 export interface TruncateParkedReq {
   readonly options?: TruncateParkedReqOptions | undefined;
 }
 
-export function readTruncateParkedReq(reader: Reader, end: number, depth: number): TruncateParkedReq {
-  const message = { options: undefined as TruncateParkedReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readTruncateParkedReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readTruncateParkedReq = wire.reader((): wire.Open<TruncateParkedReq> => ({ options: undefined }), {
+  10: (message, reader, depth) => { message.options = readTruncateParkedReqOptions(reader, wire.endOf(reader, depth), depth); },
+});
 
 export interface TruncateParkedReqOptions {
   readonly groupName: string;
@@ -766,77 +525,41 @@ export interface TruncateParkedReqOptions {
   readonly noLimit?: wire.Nothing | undefined;
 }
 
-export function readTruncateParkedReqOptions(reader: Reader, end: number, depth: number): TruncateParkedReqOptions {
-  const message = { groupName: '' as string, streamIdentifier: undefined as SharedStreamIdentifier | undefined, all: undefined as wire.Nothing | undefined, stopAt: undefined as number | bigint | undefined, noLimit: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.groupName = wire.text(reader); break;
-      case 18: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
-      case 26: message.all = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
-      case 32: message.stopAt = wire.int64(reader); message.noLimit = undefined; break;
-      case 42: message.noLimit = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.stopAt = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readTruncateParkedReqOptions = wire.reader((): wire.Open<TruncateParkedReqOptions> => ({ groupName: '', streamIdentifier: undefined, all: undefined, stopAt: undefined, noLimit: undefined }), {
+  10: (message, reader) => { message.groupName = wire.text(reader); },
+  18: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
+  26: (message, reader, depth) => { message.all = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.streamIdentifier = undefined; },
+  32: (message, reader) => { message.stopAt = wire.int64(reader); message.noLimit = undefined; },
+  42: (message, reader, depth) => { message.noLimit = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.stopAt = undefined; },
+});
 
 export interface ListReq {
   readonly options?: ListReqOptions | undefined;
 }
 
-export function readListReq(reader: Reader, end: number, depth: number): ListReq {
-  const message = { options: undefined as ListReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readListReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readListReq = wire.reader((): wire.Open<ListReq> => ({ options: undefined }), {
+  10: (message, reader, depth) => { message.options = readListReqOptions(reader, wire.endOf(reader, depth), depth); },
+});
 
 export interface ListReqOptions {
   readonly listAllSubscriptions?: wire.Nothing | undefined;
   readonly listForStream?: ListReqStreamOption | undefined;
 }
 
-export function readListReqOptions(reader: Reader, end: number, depth: number): ListReqOptions {
-  const message = { listAllSubscriptions: undefined as wire.Nothing | undefined, listForStream: undefined as ListReqStreamOption | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.listAllSubscriptions = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.listForStream = undefined; break;
-      case 18: message.listForStream = readListReqStreamOption(reader, wire.endOf(reader, depth + 1), depth + 1); message.listAllSubscriptions = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readListReqOptions = wire.reader((): wire.Open<ListReqOptions> => ({ listAllSubscriptions: undefined, listForStream: undefined }), {
+  10: (message, reader, depth) => { message.listAllSubscriptions = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.listForStream = undefined; },
+  18: (message, reader, depth) => { message.listForStream = readListReqStreamOption(reader, wire.endOf(reader, depth), depth); message.listAllSubscriptions = undefined; },
+});
 
 export interface ListReqStreamOption {
   readonly stream?: SharedStreamIdentifier | undefined;
   readonly all?: wire.Nothing | undefined;
 }
 
-export function readListReqStreamOption(reader: Reader, end: number, depth: number): ListReqStreamOption {
-  const message = { stream: undefined as SharedStreamIdentifier | undefined, all: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.stream = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
-      case 18: message.all = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.stream = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readListReqStreamOption = wire.reader((): wire.Open<ListReqStreamOption> => ({ stream: undefined, all: undefined }), {
+  10: (message, reader, depth) => { message.stream = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
+  18: (message, reader, depth) => { message.all = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.stream = undefined; },
+});
 
 export interface ListResp {
   readonly subscriptions: readonly SubscriptionInfo[];
@@ -845,3 +568,19 @@ export interface ListResp {
 export function writeListResp(message: ListResp, writer: Writer): void {
   for (const one of message.subscriptions) { writer.uint32(10).fork(); writeSubscriptionInfo(one, writer); writer.ldelim(); }
 }
+
+/** `event_store.client.persistent_subscriptions.PersistentSubscriptions` */
+export const PersistentSubscriptionsService = {
+  name: 'event_store.client.persistent_subscriptions.PersistentSubscriptions',
+  methods: {
+    Create: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Create', hasManyRequests: false, hasManyResponses: false, readRequest: readCreateReq, writeResponse: wire.writeNothing },
+    Update: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Update', hasManyRequests: false, hasManyResponses: false, readRequest: readUpdateReq, writeResponse: wire.writeNothing },
+    Delete: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Delete', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: wire.writeNothing },
+    Read: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Read', hasManyRequests: true, hasManyResponses: true, readRequest: readReadReq, writeResponse: writeReadResp },
+    GetInfo: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/GetInfo', hasManyRequests: false, hasManyResponses: false, readRequest: readGetInfoReq, writeResponse: writeGetInfoResp },
+    ReplayParked: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/ReplayParked', hasManyRequests: false, hasManyResponses: false, readRequest: readReplayParkedReq, writeResponse: wire.writeNothing },
+    TruncateParked: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/TruncateParked', hasManyRequests: false, hasManyResponses: false, readRequest: readTruncateParkedReq, writeResponse: wire.writeNothing },
+    List: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/List', hasManyRequests: false, hasManyResponses: false, readRequest: readListReq, writeResponse: writeListResp },
+    RestartSubsystem: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/RestartSubsystem', hasManyRequests: false, hasManyResponses: false, readRequest: wire.readNothing, writeResponse: wire.writeNothing },
+  },
+} as const;

@@ -2,14 +2,6 @@
 import * as wire from './wire.ts';
 import type { Writer } from './wire.ts';
 
-/** `event_store.client.server_features.ServerFeatures` */
-export const ServerFeaturesService = {
-  name: 'event_store.client.server_features.ServerFeatures',
-  methods: {
-    GetSupportedMethods: { path: '/event_store.client.server_features.ServerFeatures/GetSupportedMethods', hasManyRequests: false, hasManyResponses: false, readRequest: wire.readNothing, writeResponse: writeSupportedMethods },
-  },
-} as const;
-
 export interface SupportedMethods {
   readonly methods: readonly SupportedMethod[];
   readonly eventStoreServerVersion: string;
@@ -31,3 +23,11 @@ export function writeSupportedMethod(message: SupportedMethod, writer: Writer): 
   if (message.serviceName !== '') { writer.uint32(18).string(message.serviceName); }
   for (const one of message.features) { writer.uint32(26).string(one); }
 }
+
+/** `event_store.client.server_features.ServerFeatures` */
+export const ServerFeaturesService = {
+  name: 'event_store.client.server_features.ServerFeatures',
+  methods: {
+    GetSupportedMethods: { path: '/event_store.client.server_features.ServerFeatures/GetSupportedMethods', hasManyRequests: false, hasManyResponses: false, readRequest: wire.readNothing, writeResponse: writeSupportedMethods },
+  },
+} as const;

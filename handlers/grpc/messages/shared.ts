@@ -1,23 +1,14 @@
 // Made of shared.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
-import type { Reader, Writer } from './wire.ts';
+import type { Writer } from './wire.ts';
 
 export interface StreamIdentifier {
   readonly streamName: Uint8Array;
 }
 
-export function readStreamIdentifier(reader: Reader, end: number, depth: number): StreamIdentifier {
-  const message = { streamName: wire.NO_BYTES as Uint8Array };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 26: message.streamName = wire.bytes(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readStreamIdentifier = wire.reader((): wire.Open<StreamIdentifier> => ({ streamName: wire.NO_BYTES }), {
+  26: (message, reader) => { message.streamName = wire.bytes(reader); },
+});
 
 export function writeStreamIdentifier(message: StreamIdentifier, writer: Writer): void {
   if (message.streamName.length > 0) { writer.uint32(26).bytes(message.streamName); }

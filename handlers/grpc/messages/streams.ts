@@ -1,37 +1,16 @@
 // Made of streams.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
-import type { Reader, Uuid, Writer } from './wire.ts';
+import type { Uuid, Writer } from './wire.ts';
 import { readDuration as readDurationOfGoogle, readTimestamp as readTimestampOfGoogle, type Any as GoogleAny, type Duration as GoogleDuration, type Timestamp as GoogleTimestamp, writeAny as writeAnyOfGoogle, writeTimestamp as writeTimestampOfGoogle } from './google.ts';
 import { readStreamIdentifier as readStreamIdentifierOfShared, type AllStreamPosition as SharedAllStreamPosition, type StreamIdentifier as SharedStreamIdentifier, writeAllStreamPosition as writeAllStreamPositionOfShared, writeStreamIdentifier as writeStreamIdentifierOfShared } from './shared.ts';
-
-/** `event_store.client.streams.Streams` */
-export const StreamsService = {
-  name: 'event_store.client.streams.Streams',
-  methods: {
-    Read: { path: '/event_store.client.streams.Streams/Read', hasManyRequests: false, hasManyResponses: true, readRequest: readReadReq, writeResponse: writeReadResp },
-    Append: { path: '/event_store.client.streams.Streams/Append', hasManyRequests: true, hasManyResponses: false, readRequest: readAppendReq, writeResponse: writeAppendResp },
-    Delete: { path: '/event_store.client.streams.Streams/Delete', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: writeDeleteResp },
-    Tombstone: { path: '/event_store.client.streams.Streams/Tombstone', hasManyRequests: false, hasManyResponses: false, readRequest: readTombstoneReq, writeResponse: writeTombstoneResp },
-    BatchAppend: { path: '/event_store.client.streams.Streams/BatchAppend', hasManyRequests: true, hasManyResponses: true, readRequest: readBatchAppendReq, writeResponse: writeBatchAppendResp },
-  },
-} as const;
 
 export interface ReadReq {
   readonly options?: ReadReqOptions | undefined;
 }
 
-export function readReadReq(reader: Reader, end: number, depth: number): ReadReq {
-  const message = { options: undefined as ReadReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readReadReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReadReq = wire.reader((): wire.Open<ReadReq> => ({ options: undefined }), {
+  10: (message, reader, depth) => { message.options = readReadReqOptions(reader, wire.endOf(reader, depth), depth); },
+});
 
 export interface ReadReqOptions {
   readonly stream?: ReadReqOptionsStreamOptions | undefined;
@@ -46,27 +25,18 @@ export interface ReadReqOptions {
   readonly controlOption?: ReadReqOptionsControlOption | undefined;
 }
 
-export function readReadReqOptions(reader: Reader, end: number, depth: number): ReadReqOptions {
-  const message = { stream: undefined as ReadReqOptionsStreamOptions | undefined, all: undefined as ReadReqOptionsAllOptions | undefined, readDirection: 0, resolveLinks: false as boolean, count: undefined as number | undefined, subscription: undefined as wire.Nothing | undefined, filter: undefined as ReadReqOptionsFilterOptions | undefined, noFilter: undefined as wire.Nothing | undefined, uuidOption: undefined as ReadReqOptionsUUIDOption | undefined, controlOption: undefined as ReadReqOptionsControlOption | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.stream = readReadReqOptionsStreamOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.all = undefined; break;
-      case 18: message.all = readReadReqOptionsAllOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.stream = undefined; break;
-      case 24: message.readDirection = reader.int32(); break;
-      case 32: message.resolveLinks = reader.bool(); break;
-      case 40: message.count = wire.uint64(reader); message.subscription = undefined; break;
-      case 50: message.subscription = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.count = undefined; break;
-      case 58: message.filter = readReadReqOptionsFilterOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.noFilter = undefined; break;
-      case 66: message.noFilter = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.filter = undefined; break;
-      case 74: message.uuidOption = readReadReqOptionsUUIDOption(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 82: message.controlOption = readReadReqOptionsControlOption(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReadReqOptions = wire.reader((): wire.Open<ReadReqOptions> => ({ stream: undefined, all: undefined, readDirection: 0, resolveLinks: false, count: undefined, subscription: undefined, filter: undefined, noFilter: undefined, uuidOption: undefined, controlOption: undefined }), {
+  10: (message, reader, depth) => { message.stream = readReadReqOptionsStreamOptions(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
+  18: (message, reader, depth) => { message.all = readReadReqOptionsAllOptions(reader, wire.endOf(reader, depth), depth); message.stream = undefined; },
+  24: (message, reader) => { message.readDirection = reader.int32(); },
+  32: (message, reader) => { message.resolveLinks = reader.bool(); },
+  40: (message, reader) => { message.count = wire.uint64(reader); message.subscription = undefined; },
+  50: (message, reader, depth) => { message.subscription = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.count = undefined; },
+  58: (message, reader, depth) => { message.filter = readReadReqOptionsFilterOptions(reader, wire.endOf(reader, depth), depth); message.noFilter = undefined; },
+  66: (message, reader, depth) => { message.noFilter = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.filter = undefined; },
+  74: (message, reader, depth) => { message.uuidOption = readReadReqOptionsUUIDOption(reader, wire.endOf(reader, depth), depth); },
+  82: (message, reader, depth) => { message.controlOption = readReadReqOptionsControlOption(reader, wire.endOf(reader, depth), depth); },
+});
 
 export const ReadReqOptionsReadDirection = { Forwards: 0, Backwards: 1 } as const;
 
@@ -77,21 +47,12 @@ export interface ReadReqOptionsStreamOptions {
   readonly end?: wire.Nothing | undefined;
 }
 
-export function readReadReqOptionsStreamOptions(reader: Reader, end: number, depth: number): ReadReqOptionsStreamOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, start: undefined as wire.Nothing | undefined, end: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 16: message.revision = wire.uint64(reader); message.start = undefined; message.end = undefined; break;
-      case 26: message.start = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.end = undefined; break;
-      case 34: message.end = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.start = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReadReqOptionsStreamOptions = wire.reader((): wire.Open<ReadReqOptionsStreamOptions> => ({ streamIdentifier: undefined, revision: undefined, start: undefined, end: undefined }), {
+  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
+  16: (message, reader) => { message.revision = wire.uint64(reader); message.start = undefined; message.end = undefined; },
+  26: (message, reader, depth) => { message.start = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.end = undefined; },
+  34: (message, reader, depth) => { message.end = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.start = undefined; },
+});
 
 export interface ReadReqOptionsAllOptions {
   readonly position?: ReadReqOptionsPosition | undefined;
@@ -99,39 +60,21 @@ export interface ReadReqOptionsAllOptions {
   readonly end?: wire.Nothing | undefined;
 }
 
-export function readReadReqOptionsAllOptions(reader: Reader, end: number, depth: number): ReadReqOptionsAllOptions {
-  const message = { position: undefined as ReadReqOptionsPosition | undefined, start: undefined as wire.Nothing | undefined, end: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.position = readReadReqOptionsPosition(reader, wire.endOf(reader, depth + 1), depth + 1); message.start = undefined; message.end = undefined; break;
-      case 18: message.start = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.end = undefined; break;
-      case 26: message.end = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.position = undefined; message.start = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReadReqOptionsAllOptions = wire.reader((): wire.Open<ReadReqOptionsAllOptions> => ({ position: undefined, start: undefined, end: undefined }), {
+  10: (message, reader, depth) => { message.position = readReadReqOptionsPosition(reader, wire.endOf(reader, depth), depth); message.start = undefined; message.end = undefined; },
+  18: (message, reader, depth) => { message.start = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.position = undefined; message.end = undefined; },
+  26: (message, reader, depth) => { message.end = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.position = undefined; message.start = undefined; },
+});
 
 export interface ReadReqOptionsPosition {
   readonly commitPosition: number;
   readonly preparePosition: number;
 }
 
-export function readReadReqOptionsPosition(reader: Reader, end: number, depth: number): ReadReqOptionsPosition {
-  const message = { commitPosition: 0, preparePosition: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.commitPosition = wire.uint64(reader); break;
-      case 16: message.preparePosition = wire.uint64(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReadReqOptionsPosition = wire.reader((): wire.Open<ReadReqOptionsPosition> => ({ commitPosition: 0, preparePosition: 0 }), {
+  8: (message, reader) => { message.commitPosition = wire.uint64(reader); },
+  16: (message, reader) => { message.preparePosition = wire.uint64(reader); },
+});
 
 export function writeReadReqOptionsPosition(message: ReadReqOptionsPosition, writer: Writer): void {
   if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
@@ -146,77 +89,41 @@ export interface ReadReqOptionsFilterOptions {
   readonly checkpointIntervalMultiplier: number;
 }
 
-export function readReadReqOptionsFilterOptions(reader: Reader, end: number, depth: number): ReadReqOptionsFilterOptions {
-  const message = { streamIdentifier: undefined as ReadReqOptionsFilterOptionsExpression | undefined, eventType: undefined as ReadReqOptionsFilterOptionsExpression | undefined, max: undefined as number | undefined, count: undefined as wire.Nothing | undefined, checkpointIntervalMultiplier: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readReadReqOptionsFilterOptionsExpression(reader, wire.endOf(reader, depth + 1), depth + 1); message.eventType = undefined; break;
-      case 18: message.eventType = readReadReqOptionsFilterOptionsExpression(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamIdentifier = undefined; break;
-      case 24: message.max = reader.uint32(); message.count = undefined; break;
-      case 34: message.count = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.max = undefined; break;
-      case 40: message.checkpointIntervalMultiplier = reader.uint32(); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReadReqOptionsFilterOptions = wire.reader((): wire.Open<ReadReqOptionsFilterOptions> => ({ streamIdentifier: undefined, eventType: undefined, max: undefined, count: undefined, checkpointIntervalMultiplier: 0 }), {
+  10: (message, reader, depth) => { message.streamIdentifier = readReadReqOptionsFilterOptionsExpression(reader, wire.endOf(reader, depth), depth); message.eventType = undefined; },
+  18: (message, reader, depth) => { message.eventType = readReadReqOptionsFilterOptionsExpression(reader, wire.endOf(reader, depth), depth); message.streamIdentifier = undefined; },
+  24: (message, reader) => { message.max = reader.uint32(); message.count = undefined; },
+  34: (message, reader, depth) => { message.count = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.max = undefined; },
+  40: (message, reader) => { message.checkpointIntervalMultiplier = reader.uint32(); },
+});
 
 export interface ReadReqOptionsFilterOptionsExpression {
   readonly regex: string;
   readonly prefix: readonly string[];
 }
 
-export function readReadReqOptionsFilterOptionsExpression(reader: Reader, end: number, depth: number): ReadReqOptionsFilterOptionsExpression {
-  const message = { regex: '' as string, prefix: [] as string[] };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.regex = wire.text(reader); break;
-      case 18: wire.addText(reader, message.prefix); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReadReqOptionsFilterOptionsExpression = wire.reader((): wire.Open<ReadReqOptionsFilterOptionsExpression> => ({ regex: '', prefix: [] }), {
+  10: (message, reader) => { message.regex = wire.text(reader); },
+  18: (message, reader) => { wire.addText(reader, message.prefix); },
+});
 
 export interface ReadReqOptionsUUIDOption {
   readonly structured?: wire.Nothing | undefined;
   readonly string?: wire.Nothing | undefined;
 }
 
-export function readReadReqOptionsUUIDOption(reader: Reader, end: number, depth: number): ReadReqOptionsUUIDOption {
-  const message = { structured: undefined as wire.Nothing | undefined, string: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.structured = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.string = undefined; break;
-      case 18: message.string = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.structured = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReadReqOptionsUUIDOption = wire.reader((): wire.Open<ReadReqOptionsUUIDOption> => ({ structured: undefined, string: undefined }), {
+  10: (message, reader, depth) => { message.structured = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.string = undefined; },
+  18: (message, reader, depth) => { message.string = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.structured = undefined; },
+});
 
 export interface ReadReqOptionsControlOption {
   readonly compatibility: number;
 }
 
-export function readReadReqOptionsControlOption(reader: Reader, end: number, depth: number): ReadReqOptionsControlOption {
-  const message = { compatibility: 0 };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 8: message.compatibility = reader.uint32(); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readReadReqOptionsControlOption = wire.reader((): wire.Open<ReadReqOptionsControlOption> => ({ compatibility: 0 }), {
+  8: (message, reader) => { message.compatibility = reader.uint32(); },
+});
 
 export interface ReadResp {
   readonly event?: ReadRespReadEvent | undefined;
@@ -335,19 +242,10 @@ export interface AppendReq {
   readonly proposedMessage?: AppendReqProposedMessage | undefined;
 }
 
-export function readAppendReq(reader: Reader, end: number, depth: number): AppendReq {
-  const message = { options: undefined as AppendReqOptions | undefined, proposedMessage: undefined as AppendReqProposedMessage | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readAppendReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); message.proposedMessage = undefined; break;
-      case 18: message.proposedMessage = readAppendReqProposedMessage(reader, wire.endOf(reader, depth + 1), depth + 1); message.options = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readAppendReq = wire.reader((): wire.Open<AppendReq> => ({ options: undefined, proposedMessage: undefined }), {
+  10: (message, reader, depth) => { message.options = readAppendReqOptions(reader, wire.endOf(reader, depth), depth); message.proposedMessage = undefined; },
+  18: (message, reader, depth) => { message.proposedMessage = readAppendReqProposedMessage(reader, wire.endOf(reader, depth), depth); message.options = undefined; },
+});
 
 export interface AppendReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
@@ -357,22 +255,13 @@ export interface AppendReqOptions {
   readonly streamExists?: wire.Nothing | undefined;
 }
 
-export function readAppendReqOptions(reader: Reader, end: number, depth: number): AppendReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, noStream: undefined as wire.Nothing | undefined, any: undefined as wire.Nothing | undefined, streamExists: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 16: message.revision = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 26: message.noStream = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 34: message.any = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; break;
-      case 42: message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.any = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readAppendReqOptions = wire.reader((): wire.Open<AppendReqOptions> => ({ streamIdentifier: undefined, revision: undefined, noStream: undefined, any: undefined, streamExists: undefined }), {
+  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
+  16: (message, reader) => { message.revision = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; },
+  26: (message, reader, depth) => { message.noStream = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.any = undefined; message.streamExists = undefined; },
+  34: (message, reader, depth) => { message.any = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; },
+  42: (message, reader, depth) => { message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.noStream = undefined; message.any = undefined; },
+});
 
 export interface AppendReqProposedMessage {
   readonly id?: Uuid | undefined;
@@ -381,21 +270,12 @@ export interface AppendReqProposedMessage {
   readonly data: Uint8Array;
 }
 
-export function readAppendReqProposedMessage(reader: Reader, end: number, depth: number): AppendReqProposedMessage {
-  const message = { id: undefined as Uuid | undefined, metadata: new Map() as Map<string, string>, customMetadata: wire.NO_BYTES as Uint8Array, data: wire.NO_BYTES as Uint8Array };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.id = wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 18: wire.textEntry(reader, message.metadata, depth + 1); break;
-      case 26: message.customMetadata = wire.bytes(reader); break;
-      case 34: message.data = wire.bytes(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readAppendReqProposedMessage = wire.reader((): wire.Open<AppendReqProposedMessage> => ({ id: undefined, metadata: new Map(), customMetadata: wire.NO_BYTES, data: wire.NO_BYTES }), {
+  10: (message, reader, depth) => { message.id = wire.uuid(reader, wire.endOf(reader, depth), depth); },
+  18: (message, reader, depth) => { wire.textEntry(reader, message.metadata, depth); },
+  26: (message, reader) => { message.customMetadata = wire.bytes(reader); },
+  34: (message, reader) => { message.data = wire.bytes(reader); },
+});
 
 export interface AppendResp {
   readonly success?: AppendRespSuccess | undefined;
@@ -456,21 +336,12 @@ export interface BatchAppendReq {
   readonly isFinal: boolean;
 }
 
-export function readBatchAppendReq(reader: Reader, end: number, depth: number): BatchAppendReq {
-  const message = { correlationId: undefined as Uuid | undefined, options: undefined as BatchAppendReqOptions | undefined, proposedMessages: [] as AppendReqProposedMessage[], isFinal: false as boolean };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.correlationId = wire.uuid(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 18: message.options = readBatchAppendReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 26: message.proposedMessages.push(readAppendReqProposedMessage(reader, wire.endOfElement(reader, depth + 1), depth + 1)); break;
-      case 32: message.isFinal = reader.bool(); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readBatchAppendReq = wire.reader((): wire.Open<BatchAppendReq> => ({ correlationId: undefined, options: undefined, proposedMessages: [], isFinal: false }), {
+  10: (message, reader, depth) => { message.correlationId = wire.uuid(reader, wire.endOf(reader, depth), depth); },
+  18: (message, reader, depth) => { message.options = readBatchAppendReqOptions(reader, wire.endOf(reader, depth), depth); },
+  26: (message, reader, depth) => { message.proposedMessages.push(readAppendReqProposedMessage(reader, wire.endOfElement(reader, depth), depth)); },
+  32: (message, reader) => { message.isFinal = reader.bool(); },
+});
 
 export interface BatchAppendReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
@@ -482,24 +353,15 @@ export interface BatchAppendReqOptions {
   readonly deadline?: GoogleDuration | undefined;
 }
 
-export function readBatchAppendReqOptions(reader: Reader, end: number, depth: number): BatchAppendReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, streamPosition: undefined as number | undefined, noStream: undefined as wire.Nothing | undefined, any: undefined as wire.Nothing | undefined, streamExists: undefined as wire.Nothing | undefined, deadline_21_10_0: undefined as GoogleTimestamp | undefined, deadline: undefined as GoogleDuration | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 16: message.streamPosition = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 26: message.noStream = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 34: message.any = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.streamExists = undefined; break;
-      case 42: message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.streamPosition = undefined; message.noStream = undefined; message.any = undefined; break;
-      case 50: message.deadline_21_10_0 = readTimestampOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.deadline = undefined; break;
-      case 58: message.deadline = readDurationOfGoogle(reader, wire.endOf(reader, depth + 1), depth + 1); message.deadline_21_10_0 = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readBatchAppendReqOptions = wire.reader((): wire.Open<BatchAppendReqOptions> => ({ streamIdentifier: undefined, streamPosition: undefined, noStream: undefined, any: undefined, streamExists: undefined, deadline_21_10_0: undefined, deadline: undefined }), {
+  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
+  16: (message, reader) => { message.streamPosition = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; },
+  26: (message, reader, depth) => { message.noStream = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.streamPosition = undefined; message.any = undefined; message.streamExists = undefined; },
+  34: (message, reader, depth) => { message.any = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.streamPosition = undefined; message.noStream = undefined; message.streamExists = undefined; },
+  42: (message, reader, depth) => { message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.streamPosition = undefined; message.noStream = undefined; message.any = undefined; },
+  50: (message, reader, depth) => { message.deadline_21_10_0 = readTimestampOfGoogle(reader, wire.endOf(reader, depth), depth); message.deadline = undefined; },
+  58: (message, reader, depth) => { message.deadline = readDurationOfGoogle(reader, wire.endOf(reader, depth), depth); message.deadline_21_10_0 = undefined; },
+});
 
 export interface BatchAppendResp {
   readonly correlationId?: Uuid | undefined;
@@ -555,18 +417,9 @@ export interface DeleteReq {
   readonly options?: DeleteReqOptions | undefined;
 }
 
-export function readDeleteReq(reader: Reader, end: number, depth: number): DeleteReq {
-  const message = { options: undefined as DeleteReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readDeleteReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readDeleteReq = wire.reader((): wire.Open<DeleteReq> => ({ options: undefined }), {
+  10: (message, reader, depth) => { message.options = readDeleteReqOptions(reader, wire.endOf(reader, depth), depth); },
+});
 
 export interface DeleteReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
@@ -576,22 +429,13 @@ export interface DeleteReqOptions {
   readonly streamExists?: wire.Nothing | undefined;
 }
 
-export function readDeleteReqOptions(reader: Reader, end: number, depth: number): DeleteReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, noStream: undefined as wire.Nothing | undefined, any: undefined as wire.Nothing | undefined, streamExists: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 16: message.revision = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 26: message.noStream = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 34: message.any = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; break;
-      case 42: message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.any = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readDeleteReqOptions = wire.reader((): wire.Open<DeleteReqOptions> => ({ streamIdentifier: undefined, revision: undefined, noStream: undefined, any: undefined, streamExists: undefined }), {
+  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
+  16: (message, reader) => { message.revision = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; },
+  26: (message, reader, depth) => { message.noStream = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.any = undefined; message.streamExists = undefined; },
+  34: (message, reader, depth) => { message.any = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; },
+  42: (message, reader, depth) => { message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.noStream = undefined; message.any = undefined; },
+});
 
 export interface DeleteResp {
   readonly position?: ReadReqOptionsPosition | undefined;
@@ -607,18 +451,9 @@ export interface TombstoneReq {
   readonly options?: TombstoneReqOptions | undefined;
 }
 
-export function readTombstoneReq(reader: Reader, end: number, depth: number): TombstoneReq {
-  const message = { options: undefined as TombstoneReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readTombstoneReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readTombstoneReq = wire.reader((): wire.Open<TombstoneReq> => ({ options: undefined }), {
+  10: (message, reader, depth) => { message.options = readTombstoneReqOptions(reader, wire.endOf(reader, depth), depth); },
+});
 
 export interface TombstoneReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
@@ -628,22 +463,13 @@ export interface TombstoneReqOptions {
   readonly streamExists?: wire.Nothing | undefined;
 }
 
-export function readTombstoneReqOptions(reader: Reader, end: number, depth: number): TombstoneReqOptions {
-  const message = { streamIdentifier: undefined as SharedStreamIdentifier | undefined, revision: undefined as number | undefined, noStream: undefined as wire.Nothing | undefined, any: undefined as wire.Nothing | undefined, streamExists: undefined as wire.Nothing | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      case 16: message.revision = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 26: message.noStream = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.any = undefined; message.streamExists = undefined; break;
-      case 34: message.any = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; break;
-      case 42: message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth + 1), depth + 1); message.revision = undefined; message.noStream = undefined; message.any = undefined; break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readTombstoneReqOptions = wire.reader((): wire.Open<TombstoneReqOptions> => ({ streamIdentifier: undefined, revision: undefined, noStream: undefined, any: undefined, streamExists: undefined }), {
+  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
+  16: (message, reader) => { message.revision = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; },
+  26: (message, reader, depth) => { message.noStream = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.any = undefined; message.streamExists = undefined; },
+  34: (message, reader, depth) => { message.any = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; },
+  42: (message, reader, depth) => { message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.noStream = undefined; message.any = undefined; },
+});
 
 export interface TombstoneResp {
   readonly position?: ReadReqOptionsPosition | undefined;
@@ -654,3 +480,15 @@ export function writeTombstoneResp(message: TombstoneResp, writer: Writer): void
   if (message.position !== undefined) { writer.uint32(10).fork(); writeReadReqOptionsPosition(message.position, writer); writer.ldelim(); }
   if (message.noPosition !== undefined) { writer.uint32(18).fork(); wire.writeNothing(message.noPosition, writer); writer.ldelim(); }
 }
+
+/** `event_store.client.streams.Streams` */
+export const StreamsService = {
+  name: 'event_store.client.streams.Streams',
+  methods: {
+    Read: { path: '/event_store.client.streams.Streams/Read', hasManyRequests: false, hasManyResponses: true, readRequest: readReadReq, writeResponse: writeReadResp },
+    Append: { path: '/event_store.client.streams.Streams/Append', hasManyRequests: true, hasManyResponses: false, readRequest: readAppendReq, writeResponse: writeAppendResp },
+    Delete: { path: '/event_store.client.streams.Streams/Delete', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: writeDeleteResp },
+    Tombstone: { path: '/event_store.client.streams.Streams/Tombstone', hasManyRequests: false, hasManyResponses: false, readRequest: readTombstoneReq, writeResponse: writeTombstoneResp },
+    BatchAppend: { path: '/event_store.client.streams.Streams/BatchAppend', hasManyRequests: true, hasManyResponses: true, readRequest: readBatchAppendReq, writeResponse: writeBatchAppendResp },
+  },
+} as const;

@@ -1,38 +1,14 @@
 // Made of users.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
-import type { Reader, Writer } from './wire.ts';
-
-/** `event_store.client.users.Users` */
-export const UsersService = {
-  name: 'event_store.client.users.Users',
-  methods: {
-    Create: { path: '/event_store.client.users.Users/Create', hasManyRequests: false, hasManyResponses: false, readRequest: readCreateReq, writeResponse: wire.writeNothing },
-    Update: { path: '/event_store.client.users.Users/Update', hasManyRequests: false, hasManyResponses: false, readRequest: readCreateReq, writeResponse: wire.writeNothing },
-    Delete: { path: '/event_store.client.users.Users/Delete', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: wire.writeNothing },
-    Disable: { path: '/event_store.client.users.Users/Disable', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: wire.writeNothing },
-    Enable: { path: '/event_store.client.users.Users/Enable', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: wire.writeNothing },
-    Details: { path: '/event_store.client.users.Users/Details', hasManyRequests: false, hasManyResponses: true, readRequest: readDeleteReq, writeResponse: writeDetailsResp },
-    ChangePassword: { path: '/event_store.client.users.Users/ChangePassword', hasManyRequests: false, hasManyResponses: false, readRequest: readChangePasswordReq, writeResponse: wire.writeNothing },
-    ResetPassword: { path: '/event_store.client.users.Users/ResetPassword', hasManyRequests: false, hasManyResponses: false, readRequest: readResetPasswordReq, writeResponse: wire.writeNothing },
-  },
-} as const;
+import type { Writer } from './wire.ts';
 
 export interface CreateReq {
   readonly options?: CreateReqOptions | undefined;
 }
 
-export function readCreateReq(reader: Reader, end: number, depth: number): CreateReq {
-  const message = { options: undefined as CreateReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readCreateReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readCreateReq = wire.reader((): wire.Open<CreateReq> => ({ options: undefined }), {
+  10: (message, reader, depth) => { message.options = readCreateReqOptions(reader, wire.endOf(reader, depth), depth); },
+});
 
 export interface CreateReqOptions {
   readonly loginName: string;
@@ -41,55 +17,28 @@ export interface CreateReqOptions {
   readonly groups: readonly string[];
 }
 
-export function readCreateReqOptions(reader: Reader, end: number, depth: number): CreateReqOptions {
-  const message = { loginName: '' as string, password: '' as string, fullName: '' as string, groups: [] as string[] };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.loginName = wire.text(reader); break;
-      case 18: message.password = wire.text(reader); break;
-      case 26: message.fullName = wire.text(reader); break;
-      case 34: wire.addText(reader, message.groups); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readCreateReqOptions = wire.reader((): wire.Open<CreateReqOptions> => ({ loginName: '', password: '', fullName: '', groups: [] }), {
+  10: (message, reader) => { message.loginName = wire.text(reader); },
+  18: (message, reader) => { message.password = wire.text(reader); },
+  26: (message, reader) => { message.fullName = wire.text(reader); },
+  34: (message, reader) => { wire.addText(reader, message.groups); },
+});
 
 export interface DeleteReq {
   readonly options?: DeleteReqOptions | undefined;
 }
 
-export function readDeleteReq(reader: Reader, end: number, depth: number): DeleteReq {
-  const message = { options: undefined as DeleteReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readDeleteReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readDeleteReq = wire.reader((): wire.Open<DeleteReq> => ({ options: undefined }), {
+  10: (message, reader, depth) => { message.options = readDeleteReqOptions(reader, wire.endOf(reader, depth), depth); },
+});
 
 export interface DeleteReqOptions {
   readonly loginName: string;
 }
 
-export function readDeleteReqOptions(reader: Reader, end: number, depth: number): DeleteReqOptions {
-  const message = { loginName: '' as string };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.loginName = wire.text(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readDeleteReqOptions = wire.reader((): wire.Open<DeleteReqOptions> => ({ loginName: '' }), {
+  10: (message, reader) => { message.loginName = wire.text(reader); },
+});
 
 export interface DetailsResp {
   readonly userDetails?: DetailsRespUserDetails | undefined;
@@ -127,18 +76,9 @@ export interface ChangePasswordReq {
   readonly options?: ChangePasswordReqOptions | undefined;
 }
 
-export function readChangePasswordReq(reader: Reader, end: number, depth: number): ChangePasswordReq {
-  const message = { options: undefined as ChangePasswordReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readChangePasswordReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readChangePasswordReq = wire.reader((): wire.Open<ChangePasswordReq> => ({ options: undefined }), {
+  10: (message, reader, depth) => { message.options = readChangePasswordReqOptions(reader, wire.endOf(reader, depth), depth); },
+});
 
 export interface ChangePasswordReqOptions {
   readonly loginName: string;
@@ -146,53 +86,41 @@ export interface ChangePasswordReqOptions {
   readonly newPassword: string;
 }
 
-export function readChangePasswordReqOptions(reader: Reader, end: number, depth: number): ChangePasswordReqOptions {
-  const message = { loginName: '' as string, currentPassword: '' as string, newPassword: '' as string };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.loginName = wire.text(reader); break;
-      case 18: message.currentPassword = wire.text(reader); break;
-      case 26: message.newPassword = wire.text(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readChangePasswordReqOptions = wire.reader((): wire.Open<ChangePasswordReqOptions> => ({ loginName: '', currentPassword: '', newPassword: '' }), {
+  10: (message, reader) => { message.loginName = wire.text(reader); },
+  18: (message, reader) => { message.currentPassword = wire.text(reader); },
+  26: (message, reader) => { message.newPassword = wire.text(reader); },
+});
 
 export interface ResetPasswordReq {
   readonly options?: ResetPasswordReqOptions | undefined;
 }
 
-export function readResetPasswordReq(reader: Reader, end: number, depth: number): ResetPasswordReq {
-  const message = { options: undefined as ResetPasswordReqOptions | undefined };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.options = readResetPasswordReqOptions(reader, wire.endOf(reader, depth + 1), depth + 1); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readResetPasswordReq = wire.reader((): wire.Open<ResetPasswordReq> => ({ options: undefined }), {
+  10: (message, reader, depth) => { message.options = readResetPasswordReqOptions(reader, wire.endOf(reader, depth), depth); },
+});
 
 export interface ResetPasswordReqOptions {
   readonly loginName: string;
   readonly newPassword: string;
 }
 
-export function readResetPasswordReqOptions(reader: Reader, end: number, depth: number): ResetPasswordReqOptions {
-  const message = { loginName: '' as string, newPassword: '' as string };
-  while (reader.pos < end) {
-    const tag = reader.uint32();
-    switch (tag) {
-      case 10: message.loginName = wire.text(reader); break;
-      case 18: message.newPassword = wire.text(reader); break;
-      default: wire.skip(reader, tag, depth);
-    }
-  }
-  wire.atEnd(reader, end);
-  return message;
-}
+export const readResetPasswordReqOptions = wire.reader((): wire.Open<ResetPasswordReqOptions> => ({ loginName: '', newPassword: '' }), {
+  10: (message, reader) => { message.loginName = wire.text(reader); },
+  18: (message, reader) => { message.newPassword = wire.text(reader); },
+});
+
+/** `event_store.client.users.Users` */
+export const UsersService = {
+  name: 'event_store.client.users.Users',
+  methods: {
+    Create: { path: '/event_store.client.users.Users/Create', hasManyRequests: false, hasManyResponses: false, readRequest: readCreateReq, writeResponse: wire.writeNothing },
+    Update: { path: '/event_store.client.users.Users/Update', hasManyRequests: false, hasManyResponses: false, readRequest: readCreateReq, writeResponse: wire.writeNothing },
+    Delete: { path: '/event_store.client.users.Users/Delete', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: wire.writeNothing },
+    Disable: { path: '/event_store.client.users.Users/Disable', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: wire.writeNothing },
+    Enable: { path: '/event_store.client.users.Users/Enable', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: wire.writeNothing },
+    Details: { path: '/event_store.client.users.Users/Details', hasManyRequests: false, hasManyResponses: true, readRequest: readDeleteReq, writeResponse: writeDetailsResp },
+    ChangePassword: { path: '/event_store.client.users.Users/ChangePassword', hasManyRequests: false, hasManyResponses: false, readRequest: readChangePasswordReq, writeResponse: wire.writeNothing },
+    ResetPassword: { path: '/event_store.client.users.Users/ResetPassword', hasManyRequests: false, hasManyResponses: false, readRequest: readResetPasswordReq, writeResponse: wire.writeNothing },
+  },
+} as const;

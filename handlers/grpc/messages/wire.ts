@@ -59,6 +59,24 @@ export function decode<T>(bytes: Uint8Array, read: (reader: Reader, end: number,
   }
 }
 
+/** A message that is being read. */
+export type Open<T> = { -readonly [Name in keyof T]: T[Name] extends readonly (infer One)[] ? One[] : T[Name] extends ReadonlyMap<string, infer One> ? Map<string, One> : T[Name] };
+
+/** Reads a message that holds its fields by their tags; they are told the depth of what lies within. */
+export function reader<T>(empty: () => T, fields: { readonly [tag: number]: (message: T, reader: Reader, depth: number) => void }) {
+  return (reader: Reader, end: number, depth: number): T => {
+    const message = empty();
+    while (reader.pos < end) {
+      const tag = reader.uint32();
+      const field = fields[tag];
+      if (field === undefined) skip(reader, tag, depth);
+      else field(message, reader, depth + 1);
+    }
+    atEnd(reader, end);
+    return message;
+  };
+}
+
 export function encode<T>(message: T, write: (message: T, writer: Writer) => void): Uint8Array {
   const writer = protobuf.Writer.create();
   write(message, writer);

@@ -132,9 +132,9 @@ class Module {
   readOne(field) {
     const kind = kindOf(field);
     const endOf = field.repeated ? 'endOfElement' : 'endOf';
-    if (kind === 'uuid') return `wire.uuid(reader, wire.${endOf}(reader, depth + 1), depth + 1)`;
+    if (kind === 'uuid') return `wire.uuid(reader, wire.${endOf}(reader, depth), depth)`;
     if (kind === 'enum') return 'reader.int32()';
-    return kind === 'scalar' ? SCALARS[field.type].read : `${this.ref(field.resolvedType, 'read')}(reader, wire.${endOf}(reader, depth + 1), depth + 1)`;
+    return kind === 'scalar' ? SCALARS[field.type].read : `${this.ref(field.resolvedType, 'read')}(reader, wire.${endOf}(reader, depth), depth)`;
   }
 
   wireOf(field) {
@@ -164,22 +164,20 @@ class Module {
   }
 
   reader(name, fields) {
-    this.lines.push(`export function read${name}(reader: Reader, end: number, depth: number): ${name} {`);
-    const members = fields.map((field) => `${field.name}: ${this.none(field)}${field.map ? ` as Map<string, ${field.type === 'string' ? 'string' : this.ref(field.resolvedType, 'type')}>` : field.repeated ? ` as ${this.fieldType(field).replace('readonly ', '')}` : this.isAbsentable(field) ? ` as ${this.fieldType(field)} | undefined` : kindOf(field) === 'scalar' && ['bool', 'bytes', 'string', 'int64'].includes(field.type) ? ` as ${SCALARS[field.type].type}` : ''}`);
-    this.lines.push(`  const message = { ${members.join(', ')} };`, '  while (reader.pos < end) {', '    const tag = reader.uint32();', '    switch (tag) {');
+    this.lines.push(`export const read${name} = wire.reader((): wire.Open<${name}> => ({ ${fields.map((field) => `${field.name}: ${this.none(field)}`).join(', ')} }), {`);
     for (const field of fields) {
       const tag = ((field.id << 3) | this.wireOf(field)) >>> 0;
       const others = field.partOf === null ? [] : field.partOf.fieldsArray.filter((other) => other !== field);
       const cleared = others.map((other) => ` message.${other.name} = undefined;`).join('');
       let line;
-      if (field.map && field.type === 'string') line = `wire.textEntry(reader, message.${field.name}, depth + 1);`;
-      else if (field.map) line = `wire.messageEntry(reader, message.${field.name}, ${this.ref(field.resolvedType, 'read')}, depth + 1);`;
+      if (field.map && field.type === 'string') line = `wire.textEntry(reader, message.${field.name}, depth);`;
+      else if (field.map) line = `wire.messageEntry(reader, message.${field.name}, ${this.ref(field.resolvedType, 'read')}, depth);`;
       else if (field.repeated && kindOf(field) === 'scalar') line = `wire.add${textOnly(field)}(reader, message.${field.name});`;
       else if (field.repeated) line = `message.${field.name}.push(${this.readOne(field)});`;
       else line = `message.${field.name} = ${this.readOne(field)};${cleared}`;
-      this.lines.push(`      case ${tag}: ${line} break;`);
+      this.lines.push(`  ${tag}: (message, reader${line.includes('depth') ? ', depth' : ''}) => { ${line} },`);
     }
-    this.lines.push('      default: wire.skip(reader, tag, depth);', '    }', '  }', '  wire.atEnd(reader, end);', '  return message;', '}', '');
+    this.lines.push('});', '');
   }
 
   writer(name, fields) {
@@ -209,8 +207,10 @@ class Module {
     this.lines.push('  },', '} as const;', '');
   }
 
+  /** Services come behind the messages, which have to be there. */
   walk(parent) {
-    for (const nested of parent.nestedArray) {
+    const services = parent.nestedArray.filter((nested) => nested instanceof protobuf.Service);
+    for (const nested of [...parent.nestedArray.filter((each) => !services.includes(each)), ...services]) {
       if (nested instanceof protobuf.Type && nested.fullName !== UUID && !nested.fullName.startsWith(`${UUID}.`)) {
         if (moduleOf(nested) === this.name) this.message(nested);
         this.walk(nested);
