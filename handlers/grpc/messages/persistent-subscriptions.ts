@@ -145,7 +145,7 @@ export interface UpdateReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly groupName: string;
   readonly settings?: UpdateReqSettings | undefined;
-  readonly stream?: UpdateReqStreamOptions | undefined;
+  readonly stream?: CreateReqStreamOptions | undefined;
   readonly all?: UpdateReqAllOptions | undefined;
 }
 
@@ -153,22 +153,8 @@ export const readUpdateReqOptions = wire.reader((): wire.Open<UpdateReqOptions> 
   10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
   18: (message, reader) => { message.groupName = wire.text(reader); },
   26: (message, reader, depth) => { message.settings = readUpdateReqSettings(reader, wire.endOf(reader, depth), depth); },
-  34: (message, reader, depth) => { message.stream = readUpdateReqStreamOptions(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
+  34: (message, reader, depth) => { message.stream = readCreateReqStreamOptions(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
   42: (message, reader, depth) => { message.all = readUpdateReqAllOptions(reader, wire.endOf(reader, depth), depth); message.stream = undefined; },
-});
-
-export interface UpdateReqStreamOptions {
-  readonly streamIdentifier?: SharedStreamIdentifier | undefined;
-  readonly revision?: number | undefined;
-  readonly start?: wire.Nothing | undefined;
-  readonly end?: wire.Nothing | undefined;
-}
-
-export const readUpdateReqStreamOptions = wire.reader((): wire.Open<UpdateReqStreamOptions> => ({ streamIdentifier: undefined, revision: undefined, start: undefined, end: undefined }), {
-  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
-  16: (message, reader) => { message.revision = wire.uint64(reader); message.start = undefined; message.end = undefined; },
-  26: (message, reader, depth) => { message.start = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.end = undefined; },
-  34: (message, reader, depth) => { message.end = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.start = undefined; },
 });
 
 export interface UpdateReqAllOptions {
@@ -509,30 +495,6 @@ export const readReplayParkedReqOptions = wire.reader((): wire.Open<ReplayParked
   42: (message, reader, depth) => { message.noLimit = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.stopAt = undefined; },
 });
 
-export interface TruncateParkedReq {
-  readonly options?: TruncateParkedReqOptions | undefined;
-}
-
-export const readTruncateParkedReq = wire.reader((): wire.Open<TruncateParkedReq> => ({ options: undefined }), {
-  10: (message, reader, depth) => { message.options = readTruncateParkedReqOptions(reader, wire.endOf(reader, depth), depth); },
-});
-
-export interface TruncateParkedReqOptions {
-  readonly groupName: string;
-  readonly streamIdentifier?: SharedStreamIdentifier | undefined;
-  readonly all?: wire.Nothing | undefined;
-  readonly stopAt?: number | bigint | undefined;
-  readonly noLimit?: wire.Nothing | undefined;
-}
-
-export const readTruncateParkedReqOptions = wire.reader((): wire.Open<TruncateParkedReqOptions> => ({ groupName: '', streamIdentifier: undefined, all: undefined, stopAt: undefined, noLimit: undefined }), {
-  10: (message, reader) => { message.groupName = wire.text(reader); },
-  18: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
-  26: (message, reader, depth) => { message.all = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.streamIdentifier = undefined; },
-  32: (message, reader) => { message.stopAt = wire.int64(reader); message.noLimit = undefined; },
-  42: (message, reader, depth) => { message.noLimit = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.stopAt = undefined; },
-});
-
 export interface ListReq {
   readonly options?: ListReqOptions | undefined;
 }
@@ -579,7 +541,7 @@ export const PersistentSubscriptionsService = {
     Read: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/Read', hasManyRequests: true, hasManyResponses: true, readRequest: readReadReq, writeResponse: writeReadResp },
     GetInfo: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/GetInfo', hasManyRequests: false, hasManyResponses: false, readRequest: readGetInfoReq, writeResponse: writeGetInfoResp },
     ReplayParked: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/ReplayParked', hasManyRequests: false, hasManyResponses: false, readRequest: readReplayParkedReq, writeResponse: wire.writeNothing },
-    TruncateParked: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/TruncateParked', hasManyRequests: false, hasManyResponses: false, readRequest: readTruncateParkedReq, writeResponse: wire.writeNothing },
+    TruncateParked: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/TruncateParked', hasManyRequests: false, hasManyResponses: false, readRequest: readReplayParkedReq, writeResponse: wire.writeNothing },
     List: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/List', hasManyRequests: false, hasManyResponses: false, readRequest: readListReq, writeResponse: writeListResp },
     RestartSubsystem: { path: '/event_store.client.persistent_subscriptions.PersistentSubscriptions/RestartSubsystem', hasManyRequests: false, hasManyResponses: false, readRequest: wire.readNothing, writeResponse: wire.writeNothing },
   },

@@ -134,7 +134,7 @@ export interface ReadResp {
   readonly lastStreamPosition?: number | undefined;
   readonly lastAllStreamPosition?: SharedAllStreamPosition | undefined;
   readonly caughtUp?: ReadRespCaughtUp | undefined;
-  readonly fellBehind?: ReadRespFellBehind | undefined;
+  readonly fellBehind?: ReadRespCaughtUp | undefined;
 }
 
 export function writeReadResp(message: ReadResp, writer: Writer): void {
@@ -146,7 +146,7 @@ export function writeReadResp(message: ReadResp, writer: Writer): void {
   if (message.lastStreamPosition !== undefined) { writer.uint32(48); wire.writeUint64(writer, message.lastStreamPosition); }
   if (message.lastAllStreamPosition !== undefined) { writer.uint32(58).fork(); writeAllStreamPositionOfShared(message.lastAllStreamPosition, writer); writer.ldelim(); }
   if (message.caughtUp !== undefined) { writer.uint32(66).fork(); writeReadRespCaughtUp(message.caughtUp, writer); writer.ldelim(); }
-  if (message.fellBehind !== undefined) { writer.uint32(74).fork(); writeReadRespFellBehind(message.fellBehind, writer); writer.ldelim(); }
+  if (message.fellBehind !== undefined) { writer.uint32(74).fork(); writeReadRespCaughtUp(message.fellBehind, writer); writer.ldelim(); }
 }
 
 export interface ReadRespReadEvent {
@@ -220,18 +220,6 @@ export interface ReadRespCaughtUp {
 }
 
 export function writeReadRespCaughtUp(message: ReadRespCaughtUp, writer: Writer): void {
-  if (message.timestamp !== undefined) { writer.uint32(10).fork(); writeTimestampOfGoogle(message.timestamp, writer); writer.ldelim(); }
-  if (message.streamRevision !== undefined) { writer.uint32(16); wire.writeInt64(writer, message.streamRevision); }
-  if (message.position !== undefined) { writer.uint32(26).fork(); writeReadReqOptionsPosition(message.position, writer); writer.ldelim(); }
-}
-
-export interface ReadRespFellBehind {
-  readonly timestamp?: GoogleTimestamp | undefined;
-  readonly streamRevision?: number | bigint | undefined;
-  readonly position?: ReadReqOptionsPosition | undefined;
-}
-
-export function writeReadRespFellBehind(message: ReadRespFellBehind, writer: Writer): void {
   if (message.timestamp !== undefined) { writer.uint32(10).fork(); writeTimestampOfGoogle(message.timestamp, writer); writer.ldelim(); }
   if (message.streamRevision !== undefined) { writer.uint32(16); wire.writeInt64(writer, message.streamRevision); }
   if (message.position !== undefined) { writer.uint32(26).fork(); writeReadReqOptionsPosition(message.position, writer); writer.ldelim(); }
@@ -414,27 +402,11 @@ export function writeBatchAppendRespSuccess(message: BatchAppendRespSuccess, wri
 }
 
 export interface DeleteReq {
-  readonly options?: DeleteReqOptions | undefined;
+  readonly options?: AppendReqOptions | undefined;
 }
 
 export const readDeleteReq = wire.reader((): wire.Open<DeleteReq> => ({ options: undefined }), {
-  10: (message, reader, depth) => { message.options = readDeleteReqOptions(reader, wire.endOf(reader, depth), depth); },
-});
-
-export interface DeleteReqOptions {
-  readonly streamIdentifier?: SharedStreamIdentifier | undefined;
-  readonly revision?: number | undefined;
-  readonly noStream?: wire.Nothing | undefined;
-  readonly any?: wire.Nothing | undefined;
-  readonly streamExists?: wire.Nothing | undefined;
-}
-
-export const readDeleteReqOptions = wire.reader((): wire.Open<DeleteReqOptions> => ({ streamIdentifier: undefined, revision: undefined, noStream: undefined, any: undefined, streamExists: undefined }), {
-  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
-  16: (message, reader) => { message.revision = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; },
-  26: (message, reader, depth) => { message.noStream = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.any = undefined; message.streamExists = undefined; },
-  34: (message, reader, depth) => { message.any = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; },
-  42: (message, reader, depth) => { message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.noStream = undefined; message.any = undefined; },
+  10: (message, reader, depth) => { message.options = readAppendReqOptions(reader, wire.endOf(reader, depth), depth); },
 });
 
 export interface DeleteResp {
@@ -447,40 +419,6 @@ export function writeDeleteResp(message: DeleteResp, writer: Writer): void {
   if (message.noPosition !== undefined) { writer.uint32(18).fork(); wire.writeNothing(message.noPosition, writer); writer.ldelim(); }
 }
 
-export interface TombstoneReq {
-  readonly options?: TombstoneReqOptions | undefined;
-}
-
-export const readTombstoneReq = wire.reader((): wire.Open<TombstoneReq> => ({ options: undefined }), {
-  10: (message, reader, depth) => { message.options = readTombstoneReqOptions(reader, wire.endOf(reader, depth), depth); },
-});
-
-export interface TombstoneReqOptions {
-  readonly streamIdentifier?: SharedStreamIdentifier | undefined;
-  readonly revision?: number | undefined;
-  readonly noStream?: wire.Nothing | undefined;
-  readonly any?: wire.Nothing | undefined;
-  readonly streamExists?: wire.Nothing | undefined;
-}
-
-export const readTombstoneReqOptions = wire.reader((): wire.Open<TombstoneReqOptions> => ({ streamIdentifier: undefined, revision: undefined, noStream: undefined, any: undefined, streamExists: undefined }), {
-  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
-  16: (message, reader) => { message.revision = wire.uint64(reader); message.noStream = undefined; message.any = undefined; message.streamExists = undefined; },
-  26: (message, reader, depth) => { message.noStream = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.any = undefined; message.streamExists = undefined; },
-  34: (message, reader, depth) => { message.any = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.noStream = undefined; message.streamExists = undefined; },
-  42: (message, reader, depth) => { message.streamExists = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.noStream = undefined; message.any = undefined; },
-});
-
-export interface TombstoneResp {
-  readonly position?: ReadReqOptionsPosition | undefined;
-  readonly noPosition?: wire.Nothing | undefined;
-}
-
-export function writeTombstoneResp(message: TombstoneResp, writer: Writer): void {
-  if (message.position !== undefined) { writer.uint32(10).fork(); writeReadReqOptionsPosition(message.position, writer); writer.ldelim(); }
-  if (message.noPosition !== undefined) { writer.uint32(18).fork(); wire.writeNothing(message.noPosition, writer); writer.ldelim(); }
-}
-
 /** `event_store.client.streams.Streams` */
 export const StreamsService = {
   name: 'event_store.client.streams.Streams',
@@ -488,7 +426,7 @@ export const StreamsService = {
     Read: { path: '/event_store.client.streams.Streams/Read', hasManyRequests: false, hasManyResponses: true, readRequest: readReadReq, writeResponse: writeReadResp },
     Append: { path: '/event_store.client.streams.Streams/Append', hasManyRequests: true, hasManyResponses: false, readRequest: readAppendReq, writeResponse: writeAppendResp },
     Delete: { path: '/event_store.client.streams.Streams/Delete', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: writeDeleteResp },
-    Tombstone: { path: '/event_store.client.streams.Streams/Tombstone', hasManyRequests: false, hasManyResponses: false, readRequest: readTombstoneReq, writeResponse: writeTombstoneResp },
+    Tombstone: { path: '/event_store.client.streams.Streams/Tombstone', hasManyRequests: false, hasManyResponses: false, readRequest: readDeleteReq, writeResponse: writeDeleteResp },
     BatchAppend: { path: '/event_store.client.streams.Streams/BatchAppend', hasManyRequests: true, hasManyResponses: true, readRequest: readBatchAppendReq, writeResponse: writeBatchAppendResp },
   },
 } as const;

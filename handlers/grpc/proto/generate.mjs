@@ -58,7 +58,7 @@ function firstOf(type) {
   const fields = type.fieldsArray.map((field) => {
     const { resolvedType } = field;
     const of = resolvedType instanceof protobuf.Type ? firstOf(resolvedType).fullName : resolvedType?.fullName ?? field.type;
-    return `${field.id} ${field.name} ${field.map} ${field.repeated} ${field.hasPresence} ${field.partOf?.name} ${of}`;
+    return `${field.id} ${field.name} ${field.map} ${field.repeated} ${field.hasPresence !== false} ${field.partOf?.name} ${of}`;
   });
   const key = [moduleOf(type), ...fields].join('\n');
   if (!firsts.has(key)) firsts.set(key, type);

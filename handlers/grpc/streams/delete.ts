@@ -3,7 +3,7 @@ import { authorizeWrite } from '../../streams/access.ts';
 import { GrpcError, STATUS, unary } from '../call.ts';
 import type { GrpcCall, GrpcMethod, MethodRule } from '../call.ts';
 import { StreamsService } from '../messages/streams.ts';
-import type { DeleteReqOptions, DeleteResp } from '../messages/streams.ts';
+import type { AppendReqOptions, DeleteResp } from '../messages/streams.ts';
 import { checkTarget, conflictOf, expectedOf, nameOf } from './expectation.ts';
 import { unhandled } from './proposed.ts';
 
@@ -16,7 +16,7 @@ export const tombstoneMethod: GrpcMethod = unary(Tombstone, RULE, ({ options }, 
 
 const CHOICES = { soft: 'DeleteReq+Types+Options+ExpectedStreamRevisionOneofCase', hard: 'TombstoneReq+Types+Options+ExpectedStreamRevisionOneofCase' } as const;
 
-async function remove(options: DeleteReqOptions | undefined, { call, app }: GrpcCall, kind: 'soft' | 'hard'): Promise<DeleteResp> {
+async function remove(options: AppendReqOptions | undefined, { call, app }: GrpcCall, kind: 'soft' | 'hard'): Promise<DeleteResp> {
   if (options === undefined) throw unhandled();
   const stream = nameOf(options.streamIdentifier);
   const expected = expectedOf(options, options.revision, CHOICES[kind]);
