@@ -1,7 +1,8 @@
 // Made of persistent-subscriptions.proto by handlers/grpc/proto/generate.mjs: change that file, and run npm run grpc:messages.
 import * as wire from './wire.ts';
 import type { Uuid, Writer } from './wire.ts';
-import { readStreamIdentifier as readStreamIdentifierOfShared, type StreamIdentifier as SharedStreamIdentifier, writeStreamIdentifier as writeStreamIdentifierOfShared } from './shared.ts';
+import { readStreamIdentifier as readStreamIdentifierOfShared, type StreamIdentifier as SharedStreamIdentifier } from './shared.ts';
+import { readReadReqOptionsAllOptions as readReadReqOptionsAllOptionsOfStreams, readReadReqOptionsFilterOptions as readReadReqOptionsFilterOptionsOfStreams, readReadReqOptionsPosition as readReadReqOptionsPositionOfStreams, readReadReqOptionsStreamOptions as readReadReqOptionsStreamOptionsOfStreams, readReadReqOptionsUUIDOption as readReadReqOptionsUUIDOptionOfStreams, type ReadReqOptionsAllOptions as StreamsReadReqOptionsAllOptions, type ReadReqOptionsFilterOptions as StreamsReadReqOptionsFilterOptions, type ReadReqOptionsPosition as StreamsReadReqOptionsPosition, type ReadReqOptionsStreamOptions as StreamsReadReqOptionsStreamOptions, type ReadReqOptionsUUIDOption as StreamsReadReqOptionsUUIDOption, type ReadRespReadEventRecordedEvent as StreamsReadRespReadEventRecordedEvent, type ReadRespSubscriptionConfirmation as StreamsReadRespSubscriptionConfirmation, writeReadRespReadEventRecordedEvent as writeReadRespReadEventRecordedEventOfStreams, writeReadRespSubscriptionConfirmation as writeReadRespSubscriptionConfirmationOfStreams } from './streams.ts';
 
 export const ConsumerStrategy = { DispatchToSingle: 0, RoundRobin: 1, Pinned: 2 } as const;
 
@@ -17,7 +18,7 @@ export interface CreateReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly groupName: string;
   readonly settings?: CreateReqSettings | undefined;
-  readonly stream?: CreateReqStreamOptions | undefined;
+  readonly stream?: StreamsReadReqOptionsStreamOptions | undefined;
   readonly all?: CreateReqAllOptions | undefined;
 }
 
@@ -25,74 +26,24 @@ export const readCreateReqOptions = wire.reader((): wire.Open<CreateReqOptions> 
   10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
   18: (message, reader) => { message.groupName = wire.text(reader); },
   26: (message, reader, depth) => { message.settings = readCreateReqSettings(reader, wire.endOf(reader, depth), depth); },
-  34: (message, reader, depth) => { message.stream = readCreateReqStreamOptions(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
+  34: (message, reader, depth) => { message.stream = readReadReqOptionsStreamOptionsOfStreams(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
   42: (message, reader, depth) => { message.all = readCreateReqAllOptions(reader, wire.endOf(reader, depth), depth); message.stream = undefined; },
 });
 
-export interface CreateReqStreamOptions {
-  readonly streamIdentifier?: SharedStreamIdentifier | undefined;
-  readonly revision?: number | undefined;
-  readonly start?: wire.Nothing | undefined;
-  readonly end?: wire.Nothing | undefined;
-}
-
-export const readCreateReqStreamOptions = wire.reader((): wire.Open<CreateReqStreamOptions> => ({ streamIdentifier: undefined, revision: undefined, start: undefined, end: undefined }), {
-  10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
-  16: (message, reader) => { message.revision = wire.uint64(reader); message.start = undefined; message.end = undefined; },
-  26: (message, reader, depth) => { message.start = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.end = undefined; },
-  34: (message, reader, depth) => { message.end = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.revision = undefined; message.start = undefined; },
-});
-
 export interface CreateReqAllOptions {
-  readonly position?: CreateReqPosition | undefined;
+  readonly position?: StreamsReadReqOptionsPosition | undefined;
   readonly start?: wire.Nothing | undefined;
   readonly end?: wire.Nothing | undefined;
-  readonly filter?: CreateReqFilterOptions | undefined;
+  readonly filter?: StreamsReadReqOptionsFilterOptions | undefined;
   readonly noFilter?: wire.Nothing | undefined;
 }
 
 export const readCreateReqAllOptions = wire.reader((): wire.Open<CreateReqAllOptions> => ({ position: undefined, start: undefined, end: undefined, filter: undefined, noFilter: undefined }), {
-  10: (message, reader, depth) => { message.position = readCreateReqPosition(reader, wire.endOf(reader, depth), depth); message.start = undefined; message.end = undefined; },
+  10: (message, reader, depth) => { message.position = readReadReqOptionsPositionOfStreams(reader, wire.endOf(reader, depth), depth); message.start = undefined; message.end = undefined; },
   18: (message, reader, depth) => { message.start = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.position = undefined; message.end = undefined; },
   26: (message, reader, depth) => { message.end = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.position = undefined; message.start = undefined; },
-  34: (message, reader, depth) => { message.filter = readCreateReqFilterOptions(reader, wire.endOf(reader, depth), depth); message.noFilter = undefined; },
+  34: (message, reader, depth) => { message.filter = readReadReqOptionsFilterOptionsOfStreams(reader, wire.endOf(reader, depth), depth); message.noFilter = undefined; },
   42: (message, reader, depth) => { message.noFilter = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.filter = undefined; },
-});
-
-export interface CreateReqFilterOptions {
-  readonly streamIdentifier?: CreateReqFilterOptionsExpression | undefined;
-  readonly eventType?: CreateReqFilterOptionsExpression | undefined;
-  readonly max?: number | undefined;
-  readonly count?: wire.Nothing | undefined;
-  readonly checkpointIntervalMultiplier: number;
-}
-
-export const readCreateReqFilterOptions = wire.reader((): wire.Open<CreateReqFilterOptions> => ({ streamIdentifier: undefined, eventType: undefined, max: undefined, count: undefined, checkpointIntervalMultiplier: 0 }), {
-  10: (message, reader, depth) => { message.streamIdentifier = readCreateReqFilterOptionsExpression(reader, wire.endOf(reader, depth), depth); message.eventType = undefined; },
-  18: (message, reader, depth) => { message.eventType = readCreateReqFilterOptionsExpression(reader, wire.endOf(reader, depth), depth); message.streamIdentifier = undefined; },
-  24: (message, reader) => { message.max = reader.uint32(); message.count = undefined; },
-  34: (message, reader, depth) => { message.count = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.max = undefined; },
-  40: (message, reader) => { message.checkpointIntervalMultiplier = reader.uint32(); },
-});
-
-export interface CreateReqFilterOptionsExpression {
-  readonly regex: string;
-  readonly prefix: readonly string[];
-}
-
-export const readCreateReqFilterOptionsExpression = wire.reader((): wire.Open<CreateReqFilterOptionsExpression> => ({ regex: '', prefix: [] }), {
-  10: (message, reader) => { message.regex = wire.text(reader); },
-  18: (message, reader) => { wire.addText(reader, message.prefix); },
-});
-
-export interface CreateReqPosition {
-  readonly commitPosition: number;
-  readonly preparePosition: number;
-}
-
-export const readCreateReqPosition = wire.reader((): wire.Open<CreateReqPosition> => ({ commitPosition: 0, preparePosition: 0 }), {
-  8: (message, reader) => { message.commitPosition = wire.uint64(reader); },
-  16: (message, reader) => { message.preparePosition = wire.uint64(reader); },
 });
 
 export interface CreateReqSettings {
@@ -145,28 +96,16 @@ export interface UpdateReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly groupName: string;
   readonly settings?: UpdateReqSettings | undefined;
-  readonly stream?: CreateReqStreamOptions | undefined;
-  readonly all?: UpdateReqAllOptions | undefined;
+  readonly stream?: StreamsReadReqOptionsStreamOptions | undefined;
+  readonly all?: StreamsReadReqOptionsAllOptions | undefined;
 }
 
 export const readUpdateReqOptions = wire.reader((): wire.Open<UpdateReqOptions> => ({ streamIdentifier: undefined, groupName: '', settings: undefined, stream: undefined, all: undefined }), {
   10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); },
   18: (message, reader) => { message.groupName = wire.text(reader); },
   26: (message, reader, depth) => { message.settings = readUpdateReqSettings(reader, wire.endOf(reader, depth), depth); },
-  34: (message, reader, depth) => { message.stream = readCreateReqStreamOptions(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
-  42: (message, reader, depth) => { message.all = readUpdateReqAllOptions(reader, wire.endOf(reader, depth), depth); message.stream = undefined; },
-});
-
-export interface UpdateReqAllOptions {
-  readonly position?: CreateReqPosition | undefined;
-  readonly start?: wire.Nothing | undefined;
-  readonly end?: wire.Nothing | undefined;
-}
-
-export const readUpdateReqAllOptions = wire.reader((): wire.Open<UpdateReqAllOptions> => ({ position: undefined, start: undefined, end: undefined }), {
-  10: (message, reader, depth) => { message.position = readCreateReqPosition(reader, wire.endOf(reader, depth), depth); message.start = undefined; message.end = undefined; },
-  18: (message, reader, depth) => { message.start = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.position = undefined; message.end = undefined; },
-  26: (message, reader, depth) => { message.end = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.position = undefined; message.start = undefined; },
+  34: (message, reader, depth) => { message.stream = readReadReqOptionsStreamOptionsOfStreams(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
+  42: (message, reader, depth) => { message.all = readReadReqOptionsAllOptionsOfStreams(reader, wire.endOf(reader, depth), depth); message.stream = undefined; },
 });
 
 export interface UpdateReqSettings {
@@ -241,7 +180,7 @@ export interface ReadReqOptions {
   readonly streamIdentifier?: SharedStreamIdentifier | undefined;
   readonly groupName: string;
   readonly bufferSize: number;
-  readonly uuidOption?: ReadReqOptionsUUIDOption | undefined;
+  readonly uuidOption?: StreamsReadReqOptionsUUIDOption | undefined;
   readonly all?: wire.Nothing | undefined;
 }
 
@@ -249,18 +188,8 @@ export const readReadReqOptions = wire.reader((): wire.Open<ReadReqOptions> => (
   10: (message, reader, depth) => { message.streamIdentifier = readStreamIdentifierOfShared(reader, wire.endOf(reader, depth), depth); message.all = undefined; },
   18: (message, reader) => { message.groupName = wire.text(reader); },
   24: (message, reader) => { message.bufferSize = reader.int32(); },
-  34: (message, reader, depth) => { message.uuidOption = readReadReqOptionsUUIDOption(reader, wire.endOf(reader, depth), depth); },
+  34: (message, reader, depth) => { message.uuidOption = readReadReqOptionsUUIDOptionOfStreams(reader, wire.endOf(reader, depth), depth); },
   42: (message, reader, depth) => { message.all = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.streamIdentifier = undefined; },
-});
-
-export interface ReadReqOptionsUUIDOption {
-  readonly structured?: wire.Nothing | undefined;
-  readonly string?: wire.Nothing | undefined;
-}
-
-export const readReadReqOptionsUUIDOption = wire.reader((): wire.Open<ReadReqOptionsUUIDOption> => ({ structured: undefined, string: undefined }), {
-  10: (message, reader, depth) => { message.structured = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.string = undefined; },
-  18: (message, reader, depth) => { message.string = wire.readNothing(reader, wire.endOf(reader, depth), depth); message.structured = undefined; },
 });
 
 export interface ReadReqAck {
@@ -291,17 +220,17 @@ export const ReadReqNackAction = { Unknown: 0, Park: 1, Retry: 2, Skip: 3, Stop:
 
 export interface ReadResp {
   readonly event?: ReadRespReadEvent | undefined;
-  readonly subscriptionConfirmation?: ReadRespSubscriptionConfirmation | undefined;
+  readonly subscriptionConfirmation?: StreamsReadRespSubscriptionConfirmation | undefined;
 }
 
 export function writeReadResp(message: ReadResp, writer: Writer): void {
   if (message.event !== undefined) { writer.uint32(10).fork(); writeReadRespReadEvent(message.event, writer); writer.ldelim(); }
-  if (message.subscriptionConfirmation !== undefined) { writer.uint32(18).fork(); writeReadRespSubscriptionConfirmation(message.subscriptionConfirmation, writer); writer.ldelim(); }
+  if (message.subscriptionConfirmation !== undefined) { writer.uint32(18).fork(); writeReadRespSubscriptionConfirmationOfStreams(message.subscriptionConfirmation, writer); writer.ldelim(); }
 }
 
 export interface ReadRespReadEvent {
-  readonly event?: ReadRespReadEventRecordedEvent | undefined;
-  readonly link?: ReadRespReadEventRecordedEvent | undefined;
+  readonly event?: StreamsReadRespReadEventRecordedEvent | undefined;
+  readonly link?: StreamsReadRespReadEventRecordedEvent | undefined;
   readonly commitPosition?: number | undefined;
   readonly noPosition?: wire.Nothing | undefined;
   readonly retryCount?: number | undefined;
@@ -309,42 +238,12 @@ export interface ReadRespReadEvent {
 }
 
 export function writeReadRespReadEvent(message: ReadRespReadEvent, writer: Writer): void {
-  if (message.event !== undefined) { writer.uint32(10).fork(); writeReadRespReadEventRecordedEvent(message.event, writer); writer.ldelim(); }
-  if (message.link !== undefined) { writer.uint32(18).fork(); writeReadRespReadEventRecordedEvent(message.link, writer); writer.ldelim(); }
+  if (message.event !== undefined) { writer.uint32(10).fork(); writeReadRespReadEventRecordedEventOfStreams(message.event, writer); writer.ldelim(); }
+  if (message.link !== undefined) { writer.uint32(18).fork(); writeReadRespReadEventRecordedEventOfStreams(message.link, writer); writer.ldelim(); }
   if (message.commitPosition !== undefined) { writer.uint32(24); wire.writeUint64(writer, message.commitPosition); }
   if (message.noPosition !== undefined) { writer.uint32(34).fork(); wire.writeNothing(message.noPosition, writer); writer.ldelim(); }
   if (message.retryCount !== undefined) { writer.uint32(40).int32(message.retryCount); }
   if (message.noRetryCount !== undefined) { writer.uint32(50).fork(); wire.writeNothing(message.noRetryCount, writer); writer.ldelim(); }
-}
-
-export interface ReadRespReadEventRecordedEvent {
-  readonly id?: Uuid | undefined;
-  readonly streamIdentifier?: SharedStreamIdentifier | undefined;
-  readonly streamRevision: number;
-  readonly preparePosition: number;
-  readonly commitPosition: number;
-  readonly metadata: ReadonlyMap<string, string>;
-  readonly customMetadata: Uint8Array;
-  readonly data: Uint8Array;
-}
-
-export function writeReadRespReadEventRecordedEvent(message: ReadRespReadEventRecordedEvent, writer: Writer): void {
-  if (message.id !== undefined) { writer.uint32(10).fork(); wire.writeUuid(message.id, writer); writer.ldelim(); }
-  if (message.streamIdentifier !== undefined) { writer.uint32(18).fork(); writeStreamIdentifierOfShared(message.streamIdentifier, writer); writer.ldelim(); }
-  if (message.streamRevision !== 0) { writer.uint32(24); wire.writeUint64(writer, message.streamRevision); }
-  if (message.preparePosition !== 0) { writer.uint32(32); wire.writeUint64(writer, message.preparePosition); }
-  if (message.commitPosition !== 0) { writer.uint32(40); wire.writeUint64(writer, message.commitPosition); }
-  wire.writeTextEntries(writer, 6, message.metadata);
-  if (message.customMetadata.length > 0) { writer.uint32(58).bytes(message.customMetadata); }
-  if (message.data.length > 0) { writer.uint32(66).bytes(message.data); }
-}
-
-export interface ReadRespSubscriptionConfirmation {
-  readonly subscriptionId: string;
-}
-
-export function writeReadRespSubscriptionConfirmation(message: ReadRespSubscriptionConfirmation, writer: Writer): void {
-  if (message.subscriptionId !== '') { writer.uint32(10).string(message.subscriptionId); }
 }
 
 export interface GetInfoReq {

@@ -14,16 +14,6 @@ export function writeStreamIdentifier(message: StreamIdentifier, writer: Writer)
   if (message.streamName.length > 0) { writer.uint32(26).bytes(message.streamName); }
 }
 
-export interface AllStreamPosition {
-  readonly commitPosition: number;
-  readonly preparePosition: number;
-}
-
-export function writeAllStreamPosition(message: AllStreamPosition, writer: Writer): void {
-  if (message.commitPosition !== 0) { writer.uint32(8); wire.writeUint64(writer, message.commitPosition); }
-  if (message.preparePosition !== 0) { writer.uint32(16); wire.writeUint64(writer, message.preparePosition); }
-}
-
 export interface WrongExpectedVersion {
   readonly currentStreamRevision?: number | undefined;
   readonly currentNoStream?: wire.Nothing | undefined;

@@ -2,7 +2,7 @@
 import * as wire from './wire.ts';
 import type { Uuid, Writer } from './wire.ts';
 import { readDuration as readDurationOfGoogle, readTimestamp as readTimestampOfGoogle, type Any as GoogleAny, type Duration as GoogleDuration, type Timestamp as GoogleTimestamp, writeAny as writeAnyOfGoogle, writeTimestamp as writeTimestampOfGoogle } from './google.ts';
-import { readStreamIdentifier as readStreamIdentifierOfShared, type AllStreamPosition as SharedAllStreamPosition, type StreamIdentifier as SharedStreamIdentifier, writeAllStreamPosition as writeAllStreamPositionOfShared, writeStreamIdentifier as writeStreamIdentifierOfShared } from './shared.ts';
+import { readStreamIdentifier as readStreamIdentifierOfShared, type StreamIdentifier as SharedStreamIdentifier, writeStreamIdentifier as writeStreamIdentifierOfShared } from './shared.ts';
 
 export interface ReadReq {
   readonly options?: ReadReqOptions | undefined;
@@ -132,7 +132,7 @@ export interface ReadResp {
   readonly streamNotFound?: ReadRespStreamNotFound | undefined;
   readonly firstStreamPosition?: number | undefined;
   readonly lastStreamPosition?: number | undefined;
-  readonly lastAllStreamPosition?: SharedAllStreamPosition | undefined;
+  readonly lastAllStreamPosition?: ReadReqOptionsPosition | undefined;
   readonly caughtUp?: ReadRespCaughtUp | undefined;
   readonly fellBehind?: ReadRespCaughtUp | undefined;
 }
@@ -144,7 +144,7 @@ export function writeReadResp(message: ReadResp, writer: Writer): void {
   if (message.streamNotFound !== undefined) { writer.uint32(34).fork(); writeReadRespStreamNotFound(message.streamNotFound, writer); writer.ldelim(); }
   if (message.firstStreamPosition !== undefined) { writer.uint32(40); wire.writeUint64(writer, message.firstStreamPosition); }
   if (message.lastStreamPosition !== undefined) { writer.uint32(48); wire.writeUint64(writer, message.lastStreamPosition); }
-  if (message.lastAllStreamPosition !== undefined) { writer.uint32(58).fork(); writeAllStreamPositionOfShared(message.lastAllStreamPosition, writer); writer.ldelim(); }
+  if (message.lastAllStreamPosition !== undefined) { writer.uint32(58).fork(); writeReadReqOptionsPosition(message.lastAllStreamPosition, writer); writer.ldelim(); }
   if (message.caughtUp !== undefined) { writer.uint32(66).fork(); writeReadRespCaughtUp(message.caughtUp, writer); writer.ldelim(); }
   if (message.fellBehind !== undefined) { writer.uint32(74).fork(); writeReadRespCaughtUp(message.fellBehind, writer); writer.ldelim(); }
 }
@@ -390,14 +390,14 @@ export const BatchAppendRespStatusCode = { OK: 0, CANCELLED: 1, UNKNOWN: 2, INVA
 export interface BatchAppendRespSuccess {
   readonly currentRevision?: number | undefined;
   readonly noStream?: wire.Nothing | undefined;
-  readonly position?: SharedAllStreamPosition | undefined;
+  readonly position?: ReadReqOptionsPosition | undefined;
   readonly noPosition?: wire.Nothing | undefined;
 }
 
 export function writeBatchAppendRespSuccess(message: BatchAppendRespSuccess, writer: Writer): void {
   if (message.currentRevision !== undefined) { writer.uint32(8); wire.writeUint64(writer, message.currentRevision); }
   if (message.noStream !== undefined) { writer.uint32(18).fork(); wire.writeNothing(message.noStream, writer); writer.ldelim(); }
-  if (message.position !== undefined) { writer.uint32(26).fork(); writeAllStreamPositionOfShared(message.position, writer); writer.ldelim(); }
+  if (message.position !== undefined) { writer.uint32(26).fork(); writeReadReqOptionsPosition(message.position, writer); writer.ldelim(); }
   if (message.noPosition !== undefined) { writer.uint32(34).fork(); wire.writeNothing(message.noPosition, writer); writer.ldelim(); }
 }
 

@@ -5,8 +5,9 @@ import { targetOf } from '../../persistent/changes.ts';
 import type { Group } from '../../persistent/changes.ts';
 import { GrpcError, STATUS } from '../call.ts';
 import { ConsumerStrategy } from '../messages/persistent-subscriptions.ts';
-import type { CreateReqFilterOptions, CreateReqOptions, CreateReqSettings, UpdateReqOptions, UpdateReqSettings } from '../messages/persistent-subscriptions.ts';
+import type { CreateReqOptions, CreateReqSettings, UpdateReqOptions, UpdateReqSettings } from '../messages/persistent-subscriptions.ts';
 import type { StreamIdentifier } from '../messages/shared.ts';
+import type { ReadReqOptionsFilterOptions } from '../messages/streams.ts';
 import { ALL_ONES, MalformedMessage } from '../messages/wire.ts';
 
 /** What requests about groups say (grpc-api.md sections 4.1 and 4.2). */
@@ -71,7 +72,7 @@ function positionOf({ commitPosition: commit, preparePosition: prepare }: { read
 }
 
 /** Undefined where everything is taken. */
-export function filterOf(options: CreateReqFilterOptions | undefined): GroupFilter | undefined {
+export function filterOf(options: ReadReqOptionsFilterOptions | undefined): GroupFilter | undefined {
   if (options === undefined) return undefined;
   const { streamIdentifier, eventType, max, count } = options;
   const expression = streamIdentifier ?? eventType;

@@ -2,7 +2,7 @@
  * Makes the messages of gRPC (`../messages/*.ts`) of the files beside this one: `npm run grpc:messages`. A message is a plain object whose fields are all there,
  * `undefined` where a message, a member of a oneof or an optional field was not sent; what arrives wins over what came before it in the same oneof.
  * Numbers of 64 bits, texts and identifiers are read as `../messages/wire.ts` says. What methods are asked is read, and what they answer is written; and
- * what `DETAILS` names besides. Messages of one file whose fields are the same are made once, under the name of the first; those without fields are
+ * what `DETAILS` names besides. Messages whose fields are the same are made once, under the name of the first; those without fields are
  * in `wire.ts`.
  */
 import { readdirSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,8 @@ import protobuf from 'protobufjs';
 
 const folder = dirname(fileURLToPath(import.meta.url));
 const into = join(folder, '..', 'messages');
-const files = readdirSync(folder).filter((name) => name.endsWith('.proto')).sort();
+/** What stands in several of them is made for the first. */
+const files = ['shared.proto', 'streams.proto', ...readdirSync(folder).filter((name) => name.endsWith('.proto') && !['shared.proto', 'streams.proto'].includes(name))];
 const root = new protobuf.Root();
 root.resolvePath = (_, name) => join(folder, name);
 root.loadSync(files).resolveAll();
@@ -60,7 +61,7 @@ function firstOf(type) {
     const of = resolvedType instanceof protobuf.Type ? firstOf(resolvedType).fullName : resolvedType?.fullName ?? field.type;
     return `${field.id} ${field.name} ${field.map} ${field.repeated} ${field.hasPresence !== false} ${field.partOf?.name} ${of}`;
   });
-  const key = [moduleOf(type), ...fields].join('\n');
+  const key = fields.join('\n');
   if (!firsts.has(key)) firsts.set(key, type);
   standsFor.set(type, firsts.get(key));
   return firsts.get(key);
