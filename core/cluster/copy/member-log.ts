@@ -37,7 +37,6 @@ export class CopyLog implements MemberLog {
   #applied = 0;
   #end = 0;
   #closedBy: SkuaError | null = null;
-  #pushed = 0;
 
   constructor(logId: string, objects: WatchedObjects, clock: Clock, digests: Digests) {
     this.logId = logId;
@@ -53,8 +52,6 @@ export class CopyLog implements MemberLog {
   get trouble(): SkuaError | null { return this.#open?.head.trouble ?? this.#closedBy; }
   get bucketSilentMs(): number { return this.#objects.silentMs; }
   get lag(): { readonly commits: number; readonly bytes: number } { return this.#open?.head.lag ?? { commits: 0, bytes: 0 }; }
-  /** Commits that the leader has sent and that entered the copy, since the start. */
-  get pushed(): number { return this.#pushed; }
 
   /** A copy was opened, up to commit `applied`, and is being caught up. */
   opened(copy: OpenCopy, epoch: Epoch | null): void {
@@ -140,9 +137,7 @@ export class CopyLog implements MemberLog {
     const { head } = this.#opened();
     if (bytes.length < COMMIT_HEADER_BYTES) return this.#applied;
     const commits = decodeCommits(i64(bytes, 16), bytes, this.#digests);
-    const before = head.known;
     await head.take(commits, 'leader');
-    this.#pushed += Math.max(0, Math.min(head.known, commits.at(-1)!.number) - before);
     return this.#applied;
   }
 

@@ -41,7 +41,7 @@ export interface MemberStoreOptions {
 
 /** The store of a member of a cluster. Where its copy has to be opened again it does that by itself; meanwhile calls reject with `not_ready`. */
 export interface MemberStore extends OpenStore {
-  readonly log: MemberLog & { readonly pushed: number };
+  readonly log: MemberLog;
 }
 
 /** A copy that is quiet is compared with the log this often, and what can't be taken in is tried again this often. */

@@ -5,7 +5,7 @@ import type { Log } from '../../ports/log.ts';
 import type { Meter } from '../../ports/meter.ts';
 import type { NodeAddress } from '../../ports/nodes.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
-import type { CommitsReply, CommitsRequest, Epoch, Gossip, LeadRequest, MemberState, Peers } from '../../ports/peers.ts';
+import type { CommitsReply, CommitsRequest, Epoch, Gossip, LeadRequest, Peers } from '../../ports/peers.ts';
 import type { MemberLog, Membership } from '../api.ts';
 
 /** What the membership of a cluster is made of. Rules 7 to 11 of ARCHITECTURE.md, "The cluster". */
@@ -62,35 +62,6 @@ export interface RunningMembership extends Membership {
   onCommits(request: CommitsRequest, signal: AbortSignal): Promise<CommitsReply>;
   /** Why this member does not take part as it should (`address_in_use`): it is not ready then. Null when all is well. */
   readonly refusal: SkuaError | null;
-  /** Tells the others at once what has changed here, such as a scavenge that began or ended. */
-  tell(): void;
-  figures(): MembershipFigures;
-}
-
-/** For metrics and for `skua cluster status`. */
-export interface MembershipFigures {
-  readonly state: MemberState;
-  /** Number of the newest epoch in the copy; -1 for none. */
-  readonly epoch: number;
-  /** Times that this member became leader since it started. */
-  readonly takeovers: number;
-  /** Times that it stood for leader. */
-  readonly elections: number;
-  readonly membersAlive: number;
-  readonly membersDead: number;
-  /** While this member leads: what each follower that fetches commits has applied. */
-  readonly followers: readonly FollowerProgress[];
-  /** Times that commits came from the leader, and times that the bucket was asked for them. */
-  readonly pushes: number;
-  readonly polls: number;
-}
-
-export interface FollowerProgress {
-  readonly instanceId: string;
-  /** Number of the last commit that it has applied. */
-  readonly applied: number;
-  /** By the monotonic clock of the leader. */
-  readonly askedMs: number;
 }
 
 /** Members that are in touch learn of others by gossip, so their objects are looked at seldom. */

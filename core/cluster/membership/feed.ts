@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { CommitsReply, CommitsRequest, Peers } from '../../ports/peers.ts';
 import type { MemberLog } from '../api.ts';
 import { Alarm } from './alarm.ts';
-import { FEED_BYTES_MAX, FEED_SILENCE_MS, FEED_WAIT_MAX_MS, type FollowerProgress, MEMBERS_MAX } from './api.ts';
+import { FEED_BYTES_MAX, FEED_SILENCE_MS, FEED_WAIT_MAX_MS, MEMBERS_MAX } from './api.ts';
 import type { MemberRecord } from './gossip.ts';
 import { background } from '../../background.ts';
 
@@ -35,17 +35,12 @@ export class Feed {
   /** The question to the bucket that is under way, and whether another is to follow it. */
   #asking: { again: boolean } | null = null;
   #from: { readonly instanceId: string; readonly ending: AbortController } | null = null;
-  #pushes = 0;
-  #polls = 0;
   #polledMs = -Infinity;
 
   constructor(parts: FeedParts) {
     this.#parts = parts;
     this.#alarm = new Alarm(parts.clock);
   }
-
-  get pushes(): number { return this.#pushes; }
-  get polls(): number { return this.#polls; }
 
   /** The leader may be another one: what is waited for at the old one is not any more. */
   wake(): void {
@@ -101,7 +96,6 @@ export class Feed {
     background((async () => {
       do {
         asking.again = false;
-        this.#polls++;
         this.#polledMs = this.#parts.clock.monotonicMs();
         // What fails shows in `bucketSilentMs` and `trouble` of the copy, and is tried again in a second.
         await ask().catch(() => { asking.again = false; });
@@ -125,7 +119,6 @@ export class Feed {
       onHeard(entry.instanceId);
       if (reply.bytes.length === 0) return 'nothing';
       if (await copy.takePushed(reply.bytes) < wanted) return 'failed';
-      this.#pushes++;
       return 'fed';
     } catch (error) {
       // An end that was called for here says nothing about the connection.
@@ -145,7 +138,8 @@ export class FeedServer {
   readonly #clock: Clock;
   readonly #isLeading: () => boolean;
   readonly #waiting = new Map<string, AbortController>();
-  readonly #progress = new Map<string, FollowerProgress>();
+  /** Number of the last commit that each has applied. */
+  readonly #progress = new Map<string, number>();
 
   constructor(copy: MemberLog, clock: Clock, isLeading: () => boolean) {
     this.#copy = copy;
@@ -153,11 +147,9 @@ export class FeedServer {
     this.#isLeading = isLeading;
   }
 
-  get followers(): readonly FollowerProgress[] { return this.#isLeading() ? [...this.#progress.values()] : []; }
-
   /** Number of the last commit that the follower has applied, as it said itself; null when it has not asked. */
   progressOf(instanceId: string): number | null {
-    return this.#progress.get(instanceId)?.applied ?? null;
+    return this.#progress.get(instanceId) ?? null;
   }
 
   /** Nobody leads here any more, or this member stops: who waits is sent to the bucket. */
@@ -193,7 +185,7 @@ export class FeedServer {
 
   #note(instanceId: string, applied: number): void {
     this.#progress.delete(instanceId);
-    this.#progress.set(instanceId, { instanceId, applied, askedMs: this.#clock.monotonicMs() });
+    this.#progress.set(instanceId, applied);
     if (this.#progress.size > MEMBERS_MAX) this.#progress.delete(this.#progress.keys().next().value!);
   }
 }

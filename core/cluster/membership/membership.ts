@@ -3,7 +3,7 @@ import { nodeKey } from '../../ports/nodes.ts';
 import type { CommitsReply, CommitsRequest, Epoch, Gossip, GossipEntry, LeadRequest, MemberState } from '../../ports/peers.ts';
 import type { ClusterMember } from '../api.ts';
 import { Alarm } from './alarm.ts';
-import { LOOK_MS, type MembershipFigures, type MembershipOptions, type MembershipParts, RESIGN_WAIT_MS, type RunningMembership, STOP_WAIT_MS } from './api.ts';
+import { LOOK_MS, type MembershipOptions, type MembershipParts, RESIGN_WAIT_MS, type RunningMembership, STOP_WAIT_MS } from './api.ts';
 import { Care } from './care.ts';
 import { checkCommitsRequest, checkLeadRequest } from './check.ts';
 import { bucketAnswers, isBetter } from './election.ts';
@@ -51,7 +51,6 @@ class Member implements RunningMembership {
   #leaderlessSinceMs: number | null = null;
   #nextRoundMs = 0;
   #nextBeatMs = 0;
-  #takeovers = 0;
 
   constructor(parts: MembershipParts, options: MembershipOptions) {
     const { copy, peers, clock, log, meter, objects } = parts;
@@ -93,15 +92,6 @@ class Member implements RunningMembership {
   lost(instanceId: string): void { this.#talk.lost(instanceId); }
   async onGossip(gossip: Gossip): Promise<Gossip> { return this.#talk.onGossip(gossip); }
   async onCommits(request: CommitsRequest, signal: AbortSignal): Promise<CommitsReply> { return this.#server.serve(checkCommitsRequest(request), signal); }
-
-  figures(): MembershipFigures {
-    const members = this.members();
-    const membersAlive = members.filter(({ isAlive }) => isAlive).length;
-    return {
-      state: this.state, epoch: this.#view.epochNumber, takeovers: this.#takeovers, elections: this.#standing.times,
-      membersAlive, membersDead: members.length - membersAlive, followers: this.#server.followers, pushes: this.#feed.pushes, polls: this.#feed.polls,
-    };
-  }
 
   async newerEpoch(than: number, signal: AbortSignal): Promise<boolean> {
     while (this.#view.epochNumber <= than) {
@@ -226,7 +216,6 @@ class Member implements RunningMembership {
     if (this.#view.stage === 'running' && copy.isCaughtUp) this.#view.epochSinceMs = clock.monotonicMs();
     this.#standing.renew();
     if (leaderInstanceId === this.#view.instanceId) {
-      this.#takeovers++;
       this.#leadsSinceMs = clock.nowMs();
       log.info('this member leads', { epoch: number });
     } else {
@@ -234,11 +223,6 @@ class Member implements RunningMembership {
       this.#server.release();
     }
     for (const wake of this.#waitingForEpoch) wake();
-    this.#alarm.ring();
-  }
-
-  tell(): void {
-    this.#told = '';
     this.#alarm.ring();
   }
 

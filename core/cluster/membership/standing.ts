@@ -27,14 +27,10 @@ export class Standing {
   #notBeforeMs = -Infinity;
   #resignedUntilMs = -Infinity;
   #waitMs = WAIT_FIRST_MS;
-  #times = 0;
 
   constructor(parts: StandingParts) {
     this.#parts = parts;
   }
-
-  /** How often it stood. */
-  get times(): number { return this.#times; }
 
   /** It gave the lead away, and leaves it to others for a while. */
   resigned(): void {
@@ -64,7 +60,6 @@ export class Standing {
   async #stand(after: number): Promise<void> {
     const { copy, clock, log, meter, view, onEnd, onLost } = this.#parts;
     this.#isStanding = true;
-    this.#times++;
     meter.count('eventstore_elections_count_total');
     try {
       await copy.lead(view.instanceId, after);

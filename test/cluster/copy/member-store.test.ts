@@ -73,10 +73,10 @@ describe('a member', () => {
     const [one, two] = [await cluster.open(), await cluster.open()];
     for (let i = 0; i < 20; i++) await one.store.append(`s${i % 3}`, ANY, [event('x', `{"i":${i}}`)]);
     expect(one.log.recent(1, 1_000_000)!.length).toBeGreaterThan(0);
+    expect(two.log.applied).toBe(0);
     const waited = two.log.waitForCommit(one.log.applied, SIGNAL);
     while (two.log.applied < one.log.applied) await two.log.takePushed(one.log.recent(two.log.applied + 1, 1_000)!);
     expect(await waited).toBe(true);
-    expect(two.log.pushed).toBe(20);
     expect(two.log.recent(two.log.applied + 1, 1_000)).toHaveLength(0);
     expect((await two.store.readStream('s1', { direction: 'forward', from: 0, count: 10 })).events).toHaveLength(7);
     await Promise.all([one.close(), two.close()]);
