@@ -58,9 +58,6 @@ export class BlockSums {
   #sums = new Uint32Array(64);
   #count = 0;
 
-  /** Whole blocks that are known. */
-  get count(): number { return this.#count; }
-
   /** The next one. */
   add(sum: number): void {
     if (this.#count === this.#sums.length) {

@@ -9,7 +9,6 @@ import type { AllPosition, StoredEvent } from '../streams/api.ts';
 export const ALL_STREAM = '$all';
 
 export const STRATEGIES = ['RoundRobin', 'DispatchToSingle', 'Pinned', 'PinnedByCorrelation'] as const;
-export type ConsumerStrategy = (typeof STRATEGIES)[number];
 
 /** Numbers are kept and told as they were given; the engine bounds what it makes of them. */
 export interface GroupSettings {

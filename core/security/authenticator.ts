@@ -275,8 +275,6 @@ class LoginCache {
     this.#clock = clock;
   }
 
-  get size(): number { return this.#logins.size; }
-
   get(name: string): VerifiedLogin | null {
     const login = this.#logins.get(name);
     if (login === undefined) return null;
@@ -294,9 +292,5 @@ class LoginCache {
       this.#logins.delete(oldest);
       return;
     }
-  }
-
-  delete(name: string): void {
-    this.#logins.delete(name);
   }
 }

@@ -92,7 +92,6 @@ export class Pipeline {
     this.#parts = parts;
   }
 
-  get calls(): number { return this.#pending.size; }
   get isStopping(): boolean { return this.#isStopping; }
 
   /** Takes a delivery in; the outcome comes later and never as a rejection. Null: full, or stopping. */

@@ -223,11 +223,7 @@ function uuidText(b: Uint8Array, a: number): string | null {
   );
 }
 
-export function readNothing(reader: Reader, end: number, depth: number): Nothing {
-  while (reader.pos < end) skip(reader, reader.uint32(), depth);
-  atEnd(reader, end);
-  return NOTHING;
-}
+export const readNothing = reader(() => NOTHING, {});
 
 export function writeNothing(_message: Nothing, _writer: Writer): void {}
 
