@@ -4,11 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import type { Storage } from '../../core/ports/storage.ts';
 import { EPOCH_OFFSET_MS, TOMBSTONE } from '../../core/log/records.ts';
 import { ANY, type NewEvent, type StoredEvent } from '../../core/streams/api.ts';
+import { codeOf } from '../support/crash.ts';
+import { FaultyStorage } from '../support/faulty-storage.ts';
 import { fixturePath, installFiles, installFolder, SETS, unpackHistory, unpackSet } from '../support/fixtures.ts';
 import { readWholeAll } from '../support/oracle.ts';
-import { bySize } from '../support/run-size.ts';
+import { Random } from '../support/random.ts';
+import { bySize, seedsFrom } from '../support/run-size.ts';
 import type { TarFile } from '../support/tar.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { type PageEvent, readEvents } from './reader-of-the-page.ts';
@@ -58,7 +62,7 @@ describe('the reader of the page', () => {
 });
 
 /** The files of a storage as they are, be it open or not. */
-async function filesOf(storage: MemoryStorage): Promise<TarFile[]> {
+async function filesOf(storage: Storage): Promise<TarFile[]> {
   const files: TarFile[] = [];
   for (const path of await storage.list('')) {
     const file = await storage.open(path, 'read');
@@ -79,15 +83,17 @@ function events(count: number, seed: string, dataBytes = 40): NewEvent[] {
 }
 
 describe('directories that the recorded ones have no like of', () => {
-  it('of a process that was killed: a commit slot names the end', async () => {
+  it.each([['its last group whole', 23], ['its last group torn: the other slot counts', 19]])('of a process that was killed, with %s', async (_, count) => {
     const storage = new MemoryStorage();
     const opened = await openTestStore({ storage, chunkSizeBytes: CHUNK });
     await opened.store.append('before', ANY, events(3, 'before'));
     const before = (await filesOf(storage)).find(({ path }) => path === 'writer.chk')!;
     for (let i = 0; i < 5; i++) await opened.store.append('behind', ANY, events(4, `behind ${i}`));
     const killed = (await filesOf(storage)).map((file) => (file.path === 'writer.chk' ? before : file));
+    const chunk = killed.find(({ path }) => path === 'chunk-000000.000000')!;
+    if (count === 19) chunk.extents[0]!.bytes[128 + opened.store.end - 10]! ^= 1;
     await opened.close();
-    expect(await expectSame(killed, folder)).toBe(23);
+    expect(await expectSame(killed, folder)).toBe(count);
   });
 
   it('of a process that was killed after it had completed a chunk: the footer names the end', async () => {
@@ -117,6 +123,21 @@ describe('directories that the recorded ones have no like of', () => {
     await opened.close();
     expect(files.filter(({ path }) => /^chunk-.*[1-9]$/.test(path)).length).toBeGreaterThan(0);
     expect(await expectSame(files, folder)).toBeGreaterThan(100);
+  });
+
+  it.each(seedsFrom(1, bySize(8, 40, 200)))('of a disk that lost its power, seed %i: the end is where recovery finds it', async (seed) => {
+    const random = new Random(seed);
+    const storage = new FaultyStorage({ seed });
+    const opened = await openTestStore({ storage, chunkSizeBytes: CHUNK, zeroAheadBytes: 8_192 });
+    for (let i = 0; i < 4; i++) await opened.store.append('first', ANY, events(3, `first ${i}`, random.int(100, 6_000)));
+    storage.crashAt(storage.operations + random.int(1, 120), random.pick(['before', 'middle', 'after']));
+    let ending: unknown = null;
+    for (let i = 0; ending === null && i < 200; i++) {
+      ending = await opened.store.append(`stream-${i % 3}`, ANY, events(random.int(1, 6), `${seed} ${i}`, random.int(10, 6_000))).then(() => null, codeOf);
+    }
+    expect(['storage_crashed', 'writer_stopped']).toContain(ending);
+    const restarted = storage.restart(random.pick(['drop', 'keep', 'partial']), seed);
+    expect(await expectSame(await filesOf(restarted), folder)).toBeGreaterThanOrEqual(12);
   });
 
   it('in old forms: records of version 0, map entries of 8 bytes, a file of version 2', async () => {
