@@ -78,7 +78,7 @@ function ongoingBytes({ path, chunkSize, first }: ChunkFile, writer: number): nu
   const slots = [512, 1024].map((at) => bytesOf(path, chunkSize + at, 40)).filter((s) => s.length === 40 && s.toString('latin1', 0, 8) === 'SkuaSlot' && crc32(s.subarray(0, 36)) === s.readUInt32LE(36));
   for (const slot of slots.sort((a, b) => Number(b.readBigInt64LE(8) - a.readBigInt64LE(8)))) {
     const [from, to] = [Number(slot.readBigInt64LE(16)) - start, Number(slot.readBigInt64LE(24)) - start];
-    if (to <= writer) return writer;
+    if (to <= writer) break;
     if (crc32(bytesOf(path, 128 + from, to - from)) === slot.readUInt32LE(32)) return to;
   }
   const footer = footerOf(path);
