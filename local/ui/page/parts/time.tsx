@@ -1,4 +1,4 @@
-import { absoluteText, durationText, msOf, relativeText } from '../lib/format.ts';
+import { absoluteText, msOf, relativeText } from '../lib/format.ts';
 import { now } from '../lib/now.ts';
 
 /** A time: how long ago, and with the pointer over it when; or the other way about. */
@@ -10,9 +10,4 @@ export function Time({ at, show = 'relative' }: { readonly at: string | number |
   if (show === 'absolute') return <time dateTime={iso} title={iso}>{when}</time>;
   const ago = relativeText(ms, now.value);
   return show === 'both' ? <time dateTime={iso} title={iso}>{when} <span class="faint">({ago})</span></time> : <time dateTime={iso} title={`${when} (${iso})`}>{ago}</time>;
-}
-
-/** Goes on counting from a time. */
-export function Since({ at }: { readonly at: number }) {
-  return <span>{durationText(Math.max(0, Math.floor((now.value - at) / 1_000) * 1_000))}</span>;
 }

@@ -1,4 +1,4 @@
-import { lines } from '../../api/follow.ts';
+import { lines } from '../../api/lines.ts';
 import { pagePath } from './feed.ts';
 import type { Direction, Source } from './feed.ts';
 

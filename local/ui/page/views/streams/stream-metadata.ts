@@ -1,4 +1,4 @@
-import { lines } from '../../api/follow.ts';
+import { lines } from '../../api/lines.ts';
 import { send } from '../../api/client.ts';
 import { ApiError } from '../../api/problem.ts';
 import { ExactNumber, formatJson, parseJson } from '../../lib/json.ts';
