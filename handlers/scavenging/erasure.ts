@@ -82,6 +82,8 @@ function proofDocument({ id, subject: { stream, events }, state, startedMs, ende
   };
 }
 
+export type ProofDocument = ReturnType<typeof proofDocument>;
+
 function timeText(ms: number): string {
   return timestampText(Math.floor(ms), 0);
 }

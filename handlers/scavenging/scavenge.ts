@@ -103,6 +103,8 @@ export function olderPointDocument({ why, point }: OlderPoint) {
   return { why, position: point.position, eventNumber: point.eventNumber, effectiveNow: timestampText(point.effectiveNowMs, point.effectiveNowTicks ?? 0), threshold: point.threshold };
 }
 
+export type OlderPointDocument = ReturnType<typeof olderPointDocument>;
+
 /** Behind the members that are recorded; absent where a run goes up to its start. */
 function olderPointMember(olderPoint: OlderPoint | undefined) {
   return olderPoint === undefined ? {} : { olderPoint: olderPointDocument(olderPoint) };
@@ -135,6 +137,8 @@ export function progressDocument(progress: ScavengeProgress) {
   };
 }
 
+export type ProgressDocument = ReturnType<typeof progressDocument>;
+
 /** GET `/admin/scavenge/dry-run/{id}`: 202 until it has ended, then what a scavenge would do. */
 const dryRunReport: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
@@ -154,10 +158,14 @@ export function dryRunDocument({ scavengeId, threshold, point, chunks, totals, w
   return { scavengeId, threshold, point: { position: point.position, eventNumber: point.eventNumber, effectiveNow }, chunks, totals, ...(waiting !== undefined && { waiting: olderPointDocument(waiting) }) };
 }
 
+export type DryRunDocument = ReturnType<typeof dryRunDocument>;
+
 /** The explanation as it is sent. */
 export function explanationDocument({ waiting, ...explanation }: Explanation) {
   return { ...explanation, ...(waiting !== undefined && { waiting: { ...olderPointDocument(waiting), leaves: waiting.leaves } }) };
 }
+
+export type ExplanationDocument = ReturnType<typeof explanationDocument>;
 
 /** GET `/admin/scavenge/explain/{stream}`: what a scavenge that began now would remove from a stream, and why; for operators who may read the stream and its metadata. */
 const explainStream: Handler = async (call, app) => {

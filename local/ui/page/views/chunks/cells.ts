@@ -1,5 +1,7 @@
-import type { DryRunChunk, DryRunReport } from '../scavenge/dry-run.ts';
-import type { Chunk, ChunkList } from './chunk-list.ts';
+import type { DryRunChunk } from '../../../../../core/scavenge/api.ts';
+import type { DryRunDocument } from '../../../../../handlers/scavenging/scavenge.ts';
+import type { ChunkView } from '../../../../../core/log/chunk-map.ts';
+import type { ChunkList } from './chunk-list.ts';
 
 /** Where the complete files of a node lie that shares its log with others. */
 export const COLD = 'in object storage';
@@ -7,7 +9,7 @@ export const COLD = 'in object storage';
 /** What the map shows of one chunk file. */
 export interface Cell {
   readonly index: number;
-  readonly chunk: Chunk;
+  readonly chunk: ChunkView;
   /** How many numbers it spans: more than one where a scavenge has merged files. */
   readonly span: number;
   /** Bytes that it takes on the disk, in shares of what chunks of so many numbers may take. */
@@ -19,7 +21,7 @@ export interface Cell {
 }
 
 /** The cells of the map, in log order. A file that was written anew since the dry run is a file that it has not counted. */
-export function cellsOf({ chunks, chunkSize }: ChunkList, report: DryRunReport | null): readonly Cell[] {
+export function cellsOf({ chunks, chunkSize }: ChunkList, report: DryRunDocument | null): readonly Cell[] {
   const countedBy = new Map(report?.chunks.map((counted) => [counted.file, counted]));
   return chunks.map((chunk, index) => {
     const span = chunk.end - chunk.start + 1;
@@ -33,6 +35,6 @@ export function cellsOf({ chunks, chunkSize }: ChunkList, report: DryRunReport |
 }
 
 /** `12`, or `12–15` of a merged file. */
-export function numbersOf({ start, end }: Pick<Chunk, 'start' | 'end'>): string {
+export function numbersOf({ start, end }: Pick<ChunkView, 'start' | 'end'>): string {
   return start === end ? String(start) : `${start}–${end}`;
 }

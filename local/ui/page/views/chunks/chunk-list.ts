@@ -2,32 +2,10 @@ import { signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { usePolled } from '../../api/polled.ts';
 import type { Polled } from '../../api/polled.ts';
+import type { ChunkMapView, ChunkView } from '../../../../../core/log/chunk-map.ts';
 
 /** The chunk files of the node, as `GET /admin/chunks` tells them. */
-
-export interface Chunk {
-  readonly file: string;
-  /** First and last number: a merged file has several. */
-  readonly start: number;
-  readonly end: number;
-  readonly startPosition: number;
-  readonly endPosition: number;
-  readonly bytes: number;
-  readonly dataBytes: number;
-  readonly isOngoing: boolean;
-  readonly isScavenged: boolean;
-  readonly isCold: boolean;
-  readonly records: number | null;
-}
-
-export interface ChunkList {
-  readonly version: string;
-  readonly chunkSize: number;
-  readonly logEnd: number;
-  readonly chunks: readonly Chunk[];
-}
-
-type Answer = Omit<ChunkList, 'chunks'> & { readonly chunks: readonly Chunk[] | null };
+export type ChunkList = ChunkMapView & { readonly chunks: readonly ChunkView[] };
 
 const PATH = '/admin/chunks';
 const EVERY_MS = 2_000;
@@ -38,7 +16,7 @@ const known = signal<ChunkList | null>(null);
 /** Every chunk file in the order of the log, and the poller for what went wrong. Ten thousand chunks are sent once, and again only when the set of files has changed. */
 export function useChunks(): { readonly list: ChunkList | null; readonly polled: Polled<unknown> } {
   const last = known.value;
-  const polled = usePolled<Answer>(last === null ? PATH : `${PATH}?since=${encodeURIComponent(last.version)}`, EVERY_MS);
+  const polled = usePolled<ChunkMapView>(last === null ? PATH : `${PATH}?since=${encodeURIComponent(last.version)}`, EVERY_MS);
   const answer = polled.data.value;
   useEffect(() => {
     const { value } = known;

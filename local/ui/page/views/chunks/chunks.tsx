@@ -13,7 +13,7 @@ import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
 import { startDryRun, useDryRun } from '../scavenge/dry-run.ts';
-import type { DryRunReport } from '../scavenge/dry-run.ts';
+import type { DryRunDocument } from '../../../../../handlers/scavenging/scavenge.ts';
 import { RunProgress, StopButton } from '../scavenge/run-bar.tsx';
 import { filesBehind, useRun } from '../scavenge/run.ts';
 import { cellsOf } from './cells.ts';
@@ -63,7 +63,7 @@ export default function Chunks({ query }: ViewProps) {
   );
 }
 
-function Whole({ list, report, run, query }: { readonly list: ChunkList; readonly report: DryRunReport | null; readonly run: ReturnType<typeof useRun>; readonly query: URLSearchParams }) {
+function Whole({ list, report, run, query }: { readonly list: ChunkList; readonly report: DryRunDocument | null; readonly run: ReturnType<typeof useRun>; readonly query: URLSearchParams }) {
   const cells = useMemo(() => cellsOf(list, report), [list, report]);
   // Before anything was counted, what could be removed says nothing.
   const mode = modeOf(query.get('by') ?? (report === null ? 'state' : 'removable'));
@@ -122,7 +122,7 @@ function countsOf(cells: readonly Cell[], { bins, binOf }: (typeof MODES)[number
   return counts;
 }
 
-function Totals({ cells, list, report }: { readonly cells: readonly Cell[]; readonly list: ChunkList; readonly report: DryRunReport | null }) {
+function Totals({ cells, list, report }: { readonly cells: readonly Cell[]; readonly list: ChunkList; readonly report: DryRunDocument | null }) {
   const sums = useMemo(() => sumsOf(cells), [cells]);
   const last = cells.at(-1)!;
   const numbers = last.chunk.end + 1;

@@ -1,4 +1,4 @@
-import type { Certificate, OverviewData } from '../../api/overview.ts';
+import type { LoadedCertificate, OverviewView } from '../../../../../handlers/http/node-control.ts';
 import { countText } from '../../lib/format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import type { Tone } from '../../parts/badge.tsx';
@@ -15,7 +15,7 @@ function toneOf(days: number): Tone {
   return days < SOON_DAYS ? 'warn' : 'ok';
 }
 
-export function Certificates({ certificates, isSecure }: { readonly certificates: readonly Certificate[]; readonly isSecure: boolean }) {
+export function Certificates({ certificates, isSecure }: { readonly certificates: readonly LoadedCertificate[]; readonly isSecure: boolean }) {
   return (
     <Card title="Certificates">
       {certificates.length === 0 && <p class="muted">{isSecure ? 'The node names none.' : 'The node runs without TLS, so that it has none.'}</p>}
@@ -34,7 +34,7 @@ export function Certificates({ certificates, isSecure }: { readonly certificates
 
 const SOURCES = { 'built-in': 'Built in', key: 'From a key', none: 'None' } as const;
 
-export function Licence({ licence: { source, expiresAt, refusal } }: { readonly licence: OverviewData['licence'] }) {
+export function Licence({ licence: { source, expiresAt, refusal } }: { readonly licence: OverviewView['licence'] }) {
   return (
     <Card title="Licence">
       <Definitions items={[

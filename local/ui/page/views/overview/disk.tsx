@@ -1,4 +1,4 @@
-import type { OverviewData } from '../../api/overview.ts';
+import type { OverviewView } from '../../../../../handlers/http/node-control.ts';
 import { bytesText, percentText } from '../../lib/format.ts';
 import { Card } from '../../parts/card.tsx';
 import { Shares } from '../../parts/progress.tsx';
@@ -6,7 +6,7 @@ import { Shares } from '../../parts/progress.tsx';
 /** Below this share of the disk it is time to do something. */
 export const LOW_SHARE = 0.1;
 
-export function Disk({ disk }: { readonly disk: NonNullable<OverviewData['disk']> }) {
+export function Disk({ disk }: { readonly disk: NonNullable<OverviewView['disk']> }) {
   return (
     <Card title="Disk" note={<span class="break">{disk.folder}, {percentText(1 - disk.freeBytes / disk.totalBytes)} used</span>}>
       <Shares label="What is on the disk" total={disk.totalBytes} format={bytesText} parts={[

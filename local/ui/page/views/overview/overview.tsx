@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import { overview } from '../../api/overview.ts';
-import type { OverviewData } from '../../api/overview.ts';
+import type { OverviewView } from '../../../../../handlers/http/node-control.ts';
 import { usePolled } from '../../api/polled.ts';
 import { bytesText, countText, durationText, percentText, shortText } from '../../lib/format.ts';
 import { historyOf } from '../../lib/history.ts';
@@ -35,7 +35,7 @@ export default function Overview() {
   );
 }
 
-function Known({ data }: { readonly data: OverviewData }) {
+function Known({ data }: { readonly data: OverviewView }) {
   const { node, log, disk, activity, process, connections, certificates, licence, warnings } = data;
   const gossip = usePolled<Gossip>(node.isMember ? '/gossip' : null, EVERY_MS);
   const { values } = historyOf(OVERVIEW_HISTORY).value;

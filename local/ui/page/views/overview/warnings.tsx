@@ -1,4 +1,4 @@
-import type { Warning } from '../../api/overview.ts';
+import type { NodeWarning } from '../../../../../handlers/http/node-control.ts';
 import { Button } from '../../parts/button.tsx';
 import { Notice } from '../../parts/empty-state.tsx';
 import { menuViewAt } from '../../views.ts';
@@ -6,13 +6,13 @@ import { menuViewAt } from '../../views.ts';
 const TONES = { error: 'bad', warning: 'warn', info: 'info' } as const;
 
 /** What should be done, worst first. */
-export function Warnings({ warnings }: { readonly warnings: readonly Warning[] }) {
+export function Warnings({ warnings }: { readonly warnings: readonly NodeWarning[] }) {
   if (warnings.length === 0) return null;
   const order = ['error', 'warning', 'info'];
   return (
     <ul class="stack tight" aria-label="Warnings">
       {[...warnings].sort((one, other) => order.indexOf(one.severity) - order.indexOf(other.severity)).map((warning) => {
-        const view = warning.view === null || warning.view === 'overview' ? null : menuViewAt(`/${warning.view}`);
+        const view = warning.view === 'overview' ? null : menuViewAt(`/${warning.view}`);
         return (
           <li key={`${warning.code} ${warning.message}`}>
             <Notice tone={TONES[warning.severity]} title={warning.message} action={view !== null && <Button href={view.path} isSmall>{view.title}</Button>}>{warning.todo}</Notice>

@@ -12,7 +12,8 @@ import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
 import { startDryRun, useDryRun } from './dry-run.ts';
-import type { DryRunChunk, DryRunReport } from './dry-run.ts';
+import type { DryRunChunk } from '../../../../../core/scavenge/api.ts';
+import type { DryRunDocument } from '../../../../../handlers/scavenging/scavenge.ts';
 import type { Run } from './run.ts';
 import { RunProgress, StopButton } from './run-bar.tsx';
 import { olderText } from './older-point.ts';
@@ -47,7 +48,7 @@ export function DryRunTab({ run }: { readonly run: Run }) {
   );
 }
 
-function Report({ report, again }: { readonly report: DryRunReport; readonly again: preact.ComponentChildren }) {
+function Report({ report, again }: { readonly report: DryRunDocument; readonly again: preact.ComponentChildren }) {
   const outcomes = useMemo(() => outcomesOf(report), [report]);
   const [at, setAt] = useState(() => outcomeAt(outcomes, report.threshold));
   const outcome = outcomes[Math.min(at, outcomes.length - 1)]!;

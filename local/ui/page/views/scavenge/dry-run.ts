@@ -4,34 +4,11 @@ import { post } from '../../api/client.ts';
 import { usePolled } from '../../api/polled.ts';
 import { announce } from '../../lib/announce.ts';
 import { keep, kept } from '../../lib/kept.ts';
-import type { OlderPoint } from './older-point.ts';
+import type { DryRunDocument } from '../../../../../handlers/scavenging/scavenge.ts';
 
 /** Dry runs: what a scavenge would win, counted without changing anything. The last one that is known is shown by the map and by the view of scavenges. */
 
-export interface DryRunChunk {
-  readonly file: string;
-  readonly start: number;
-  readonly end: number;
-  readonly weight: number;
-  readonly records: number;
-  readonly discardable: number;
-  /** Last events of deleted streams, which stay without their data. */
-  readonly redactable: number;
-  readonly bytes: number;
-  readonly bytesReclaimable: number;
-  readonly wouldExecute: boolean;
-}
-
-export interface DryRunReport {
-  readonly scavengeId: string;
-  readonly threshold: number;
-  readonly point: { readonly position: number; readonly eventNumber: number; readonly effectiveNow: string };
-  readonly chunks: readonly DryRunChunk[];
-  readonly totals: { readonly chunks: number; readonly records: number; readonly discardable: number; readonly redactable: number; readonly bytes: number; readonly bytesReclaimable: number; readonly chunksExecuted: number };
-  readonly waiting?: OlderPoint;
-}
-
-type Answer = DryRunReport | { readonly scavengeId: string };
+type Answer = DryRunDocument | { readonly scavengeId: string };
 
 const KEPT = 'dry-run';
 const EVERY_MS = 2_000;
@@ -39,7 +16,7 @@ const EVERY_MS = 2_000;
 const NEVER_MS = 86_400_000;
 
 const followed = signal<string | null>(kept(KEPT));
-const known = signal<DryRunReport | null>(null);
+const known = signal<DryRunDocument | null>(null);
 
 /** Shows the report of this dry run once it is there, whoever started it. */
 export function followDryRun(scavengeId: string | null): void {
@@ -54,7 +31,7 @@ export async function startDryRun(): Promise<void> {
 
 export interface DryRun {
   /** The last report that is known. */
-  readonly report: DryRunReport | null;
+  readonly report: DryRunDocument | null;
   /** One is being made. */
   readonly isUnderWay: boolean;
 }

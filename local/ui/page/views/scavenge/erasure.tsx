@@ -14,40 +14,11 @@ import { Skeleton } from '../../parts/loading.tsx';
 import { Progress } from '../../parts/progress.tsx';
 import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
+import type { ProofDocument } from '../../../../../handlers/scavenging/erasure.ts';
 
-interface Finding {
-  readonly kind: 'trace' | 'residue';
-  readonly file: string;
-  readonly offset: number;
-  readonly what: string;
-}
-
-interface Report {
-  readonly isErased: boolean;
-  /** False where nothing at all was found of the name, which may be misspelt then. */
-  readonly isStreamKnown: boolean | null;
-  readonly files: number;
-  readonly bytes: number;
-  readonly traces: number;
-  readonly residues: number;
-  /** Among the residues. */
-  readonly redacted: number;
-  readonly findings?: readonly Finding[];
-}
-
-interface Proof {
-  readonly proofId: string;
-  readonly state: 'running' | 'done' | 'failed' | 'aborted';
-  readonly stream: string | null;
-  readonly events: number;
-  readonly startedAt: string;
-  readonly endedAt: string | null;
-  readonly bytesDone: number;
-  readonly bytesTotal: number;
-  readonly elapsedSeconds: number;
-  readonly error: string | null;
-  readonly report: Report | null;
-}
+/** One of a list: how many ids of events were looked for, not which. */
+type Proof = ProofDocument & { readonly events: number };
+type Finding = NonNullable<NonNullable<ProofDocument['report']>['findings']>[number];
 
 const PATH = '/admin/erasure';
 const EVERY_MS = 2_000;

@@ -12,28 +12,7 @@ import { Field, Form } from '../../parts/form.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
-import type { OlderPoint } from './older-point.ts';
-
-interface Removed {
-  readonly from: number;
-  readonly to: number;
-  readonly count: number;
-  readonly bytes: number;
-  readonly rule: string;
-}
-
-interface Explanation {
-  readonly stream: string;
-  readonly lastEventNumber: number;
-  readonly metadata: Readonly<Record<string, unknown>> | null;
-  readonly ignored?: readonly { readonly key: string | null; readonly value: string; readonly why: string }[];
-  readonly rules: readonly { readonly rule: string; readonly value: number | string | boolean }[];
-  readonly removed: readonly Removed[];
-  readonly kept: readonly { readonly from: number; readonly to: number; readonly count: number; readonly why: string }[];
-  /** The last event of a deleted stream, which stays without its data. */
-  readonly redacted?: { readonly number: number; readonly bytes: number };
-  readonly waiting?: OlderPoint & { readonly leaves: readonly Removed[] };
-}
+import type { ExplanationDocument, OlderPointDocument } from '../../../../../handlers/scavenging/scavenge.ts';
 
 /** What each rule says, for those who have not learnt the words. */
 function ruleText(rule: string, value: unknown): string {
@@ -50,13 +29,13 @@ const WAIT_MS = 120_000;
 
 /** Why events of one stream go or stay when a scavenge begins now. */
 export function Explain({ stream }: { readonly stream: string | null }) {
-  const [found, setFound] = useState<Explanation | ApiError | null>(null);
+  const [found, setFound] = useState<ExplanationDocument | ApiError | null>(null);
   const [asked, setAsked] = useState(0);
   useEffect(() => {
     setFound(null);
     if (stream === null) return;
     const ending = new AbortController();
-    get<Explanation>(`/admin/scavenge/explain/${encodeURIComponent(stream)}`, { signal: ending.signal, timeoutMs: WAIT_MS }).then(setFound, (thrown: unknown) => {
+    get<ExplanationDocument>(`/admin/scavenge/explain/${encodeURIComponent(stream)}`, { signal: ending.signal, timeoutMs: WAIT_MS }).then(setFound, (thrown: unknown) => {
       if (!ending.signal.aborted) setFound(errorOf(thrown));
     });
     return () => ending.abort();
@@ -99,7 +78,7 @@ const COLUMNS: readonly Column<Range>[] = [
   { name: 'why', title: 'Why', render: ({ why }) => why },
 ];
 
-function Explained({ explanation }: { readonly explanation: Explanation }) {
+function Explained({ explanation }: { readonly explanation: ExplanationDocument }) {
   const { stream, lastEventNumber, rules, removed, kept, ignored = [], metadata, redacted, waiting } = explanation;
   const goes = removed.reduce((sum, { count }) => sum + count, 0);
   const bytes = removed.reduce((sum, range) => sum + range.bytes, 0);
@@ -132,7 +111,7 @@ function Explained({ explanation }: { readonly explanation: Explanation }) {
   );
 }
 
-function pointText({ effectiveNow }: OlderPoint): string {
+function pointText({ effectiveNow }: OlderPointDocument): string {
   const ms = msOf(effectiveNow);
   return ms === null ? '' : ` of ${absoluteText(ms)}`;
 }

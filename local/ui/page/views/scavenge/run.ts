@@ -4,31 +4,16 @@ import { get } from '../../api/client.ts';
 import { usePolled } from '../../api/polled.ts';
 import type { Polled } from '../../api/polled.ts';
 import { followDryRun } from './dry-run.ts';
-import type { OlderPoint } from './older-point.ts';
+import type { OlderPointDocument, ProgressDocument } from '../../../../../handlers/scavenging/scavenge.ts';
 
 /** The scavenge that runs on this node, whoever started it. */
-
-export interface Progress {
-  readonly scavengeId: string;
-  readonly phase: string;
-  readonly chunksDone: number;
-  readonly chunksTotal: number;
-  readonly bytesDone: number;
-  readonly bytesTotal: number;
-  readonly bytesReclaimed: number;
-  readonly startedAt: string;
-  readonly elapsedSeconds: number;
-  readonly remainingSeconds: number | null;
-  readonly phaseShare?: number;
-  readonly olderPoint?: OlderPoint;
-}
 
 export interface Current {
   /** Empty while none runs. */
   readonly scavengeId: string;
-  readonly olderPoint?: OlderPoint;
+  readonly olderPoint?: OlderPointDocument;
   /** The point to which the next start goes. */
-  readonly waiting?: OlderPoint;
+  readonly waiting?: OlderPointDocument;
 }
 
 const EVERY_MS = 2_000;
@@ -43,13 +28,13 @@ export interface Run {
   readonly scavengeId: string | null;
   /** It changes nothing; null while nobody knows. */
   readonly isDry: boolean | null;
-  readonly progress: Progress | null;
+  readonly progress: ProgressDocument | null;
 }
 
 export function useRun(): Run {
   const current = usePolled<Current>(CURRENT_PATH, EVERY_MS);
   const scavengeId = current.data.value?.scavengeId || null;
-  const told = usePolled<Progress>(scavengeId === null ? null : '/admin/scavenge/progress', EVERY_MS).data.value;
+  const told = usePolled<ProgressDocument>(scavengeId === null ? null : '/admin/scavenge/progress', EVERY_MS).data.value;
   // What is kept of an earlier run says nothing of this one.
   const progress = told?.scavengeId === scavengeId ? told : null;
   const { value: known } = kind;
@@ -69,7 +54,7 @@ export function useRun(): Run {
 }
 
 /** How much of the log a run has gone through in its phase, as the number of files that lie behind it; null where it goes through no files. */
-export function filesBehind({ phase, chunksDone, chunksTotal, bytesDone, bytesTotal, phaseShare }: Progress, isDry: boolean | null, complete: number): number | null {
+export function filesBehind({ phase, chunksDone, chunksTotal, bytesDone, bytesTotal, phaseShare }: ProgressDocument, isDry: boolean | null, complete: number): number | null {
   if (isDry === true) {
     // It reads the log twice: to learn, and to count.
     const half = bytesTotal / 2;

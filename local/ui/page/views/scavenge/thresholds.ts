@@ -1,4 +1,5 @@
-import type { DryRunChunk, DryRunReport } from './dry-run.ts';
+import type { DryRunChunk } from '../../../../../core/scavenge/api.ts';
+import type { DryRunDocument } from '../../../../../handlers/scavenging/scavenge.ts';
 
 /** What a scavenge would do at one threshold, of what a dry run has counted. */
 export interface Outcome {
@@ -25,7 +26,7 @@ export function isExecuted({ weight }: DryRunChunk, threshold: number): boolean 
 }
 
 /** One outcome for each threshold that makes a difference, ascending: the higher it is, the fewer chunks are written anew. */
-export function outcomesOf({ chunks }: Pick<DryRunReport, 'chunks'>): readonly Outcome[] {
+export function outcomesOf({ chunks }: Pick<DryRunDocument, 'chunks'>): readonly Outcome[] {
   const weights = [...new Set(chunks.map(({ weight }) => weight).filter((weight) => weight > 0))].sort((one, other) => one - other);
   const step = Math.max(1, weights.length / OUTCOMES_MAX);
   const chosen = Array.from({ length: Math.min(weights.length, OUTCOMES_MAX) }, (_, i) => weights[Math.floor(i * step)]!);

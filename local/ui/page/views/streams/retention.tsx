@@ -6,21 +6,13 @@ import { mayUse } from '../../api/session.ts';
 import { bytesText, countText, numberText } from '../../lib/format.ts';
 import { Button } from '../../parts/button.tsx';
 import { Notice } from '../../parts/empty-state.tsx';
+import type { ExplanationDocument } from '../../../../../handlers/scavenging/scavenge.ts';
 import type { StreamMetadata } from './stream-metadata.ts';
 import { spanText } from './span.ts';
 
-/** What a scavenge would take from a stream, as `/admin/scavenge/explain` says it. */
-interface Explanation {
-  readonly lastEventNumber: number;
-  readonly ignored?: readonly { readonly key: string | null; readonly value: string; readonly why: string }[];
-  readonly removed: readonly { readonly from: number; readonly to: number; readonly count: number; readonly bytes: number; readonly rule: string }[];
-  readonly kept: readonly { readonly from: number; readonly to: number; readonly count: number; readonly why: string }[];
-  readonly waiting?: { readonly why: string };
-}
-
 /** What the metadata do, in words, and on demand what that means for the events that are there. */
 export function Retention({ stream, metadata }: { readonly stream: string; readonly metadata: StreamMetadata }) {
-  const [explanation, setExplanation] = useState<Explanation | null>(null);
+  const [explanation, setExplanation] = useState<ExplanationDocument | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [isBusy, setBusy] = useState(false);
   useEffect(() => {
@@ -30,7 +22,7 @@ export function Retention({ stream, metadata }: { readonly stream: string; reado
   const explain = async () => {
     setBusy(true);
     try {
-      setExplanation(await get<Explanation>(`/admin/scavenge/explain/${encodeURIComponent(stream)}`, { timeoutMs: EXPLAIN_MS_MAX }));
+      setExplanation(await get<ExplanationDocument>(`/admin/scavenge/explain/${encodeURIComponent(stream)}`, { timeoutMs: EXPLAIN_MS_MAX }));
       setError(null);
     } catch (thrown) {
       setError(errorOf(thrown));
@@ -70,7 +62,7 @@ const RULES: Readonly<Record<string, string>> = {
   $maxCount: 'beyond the greatest count', $maxAge: 'too old', $tb: 'cut off', tombstone: 'of a stream that is deleted for ever', 'superseded-metadata': 'older metadata',
 };
 
-function Explained({ explanation: { removed, kept, ignored = [], lastEventNumber, waiting } }: { readonly explanation: Explanation }) {
+function Explained({ explanation: { removed, kept, ignored = [], lastEventNumber, waiting } }: { readonly explanation: ExplanationDocument }) {
   const count = sum(removed.map((one) => one.count));
   const stays = sum(kept.map((one) => one.count));
   const byRule = new Map<string, number>();
