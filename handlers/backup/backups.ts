@@ -72,6 +72,8 @@ function notRunning(last: ReturnType<ReturnType<typeof backupsOf>['node']['last'
   return new SkuaError('backup_not_running', 'No backup is being made.', hint === undefined ? {} : { hint });
 }
 
+export type SummaryDocument = ReturnType<typeof summaryDocument>;
+
 function summaryDocument({ id, nodeId, createdMs, cause, logEnd, shippedEnd, shippedMs, sizeBytes }: ManifestSummary) {
   return { id, createdAt: timeText(createdMs), logEnd, shippedEnd, shippedAt: timeText(shippedMs), sizeBytes, cause, nodeId };
 }

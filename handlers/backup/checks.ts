@@ -1,5 +1,5 @@
 import { isGood } from '../../core/backup/checks/checks.ts';
-import type { BackupCheck, BackupStatus, CheckReport, CheckSubject } from '../../core/backup/checks/checks.ts';
+import type { BackupCheck, CheckReport, CheckSubject } from '../../core/backup/checks/checks.ts';
 import { SkuaError } from '../../core/errors.ts';
 import { timestampText } from '../../core/time.ts';
 import { progressDocument } from './backups.ts';
@@ -20,17 +20,21 @@ const BACKUP_ID_LENGTH_MAX = 64;
 
 /** GET `/admin/backup/status`: what the node knows without asking its repository. */
 const backupStatus: Handler = (call, app) => {
-  const { status, node } = backupsOf(call, app);
+  const backups = backupsOf(call, app);
   negotiate(call, JSON_ONLY);
-  const current = node.current();
-  return jsonReply(call, { ...statusDocument(status()), current: current === null ? null : progressDocument(current), last: node.last() });
+  return jsonReply(call, statusDocument(backups));
 };
 
-function statusDocument({ place, schedule, shipEverySeconds, newest, restorable, unshippedBytes, shipLagMs, provenMs, verified, commands }: BackupStatus) {
+export type StatusDocument = ReturnType<typeof statusDocument>;
+
+function statusDocument({ status, node }: ReturnType<typeof backupsOf>) {
+  const { place, schedule, shipEverySeconds, newest, restorable, unshippedBytes, shipLagMs, provenMs, verified, commands } = status();
+  const current = node.current();
   return {
     repository: place, schedule, shipEverySeconds, newest: newest === null ? null : { id: newest.id, createdAt: timeText(newest.createdMs), logEnd: newest.logEnd },
     restorable: restorable === null ? null : { position: restorable.position, at: timeText(restorable.atMs) }, unshippedBytes, shipLagSeconds: shipLagMs === null ? null : shipLagMs / 1_000,
     provenAt: provenMs === null ? null : timeText(provenMs), verified: verified === null ? null : { at: timeText(verified.atMs), errors: verified.errors }, commands,
+    current: current === null ? null : progressDocument(current), last: node.last(),
   };
 }
 
@@ -73,6 +77,8 @@ const abortCheck: Handler = async (call, app) => {
   noteForAudit(call, { target: checkId });
   return adminJson(call, 200, { checkId });
 };
+
+export type CheckDocument = ReturnType<typeof checkDocument>;
 
 function checkDocument({ id, subject, state, phase, bytesDone, bytesTotal, startedMs, endedMs, elapsedSeconds, error, report }: BackupCheck) {
   return {

@@ -153,7 +153,9 @@ function memberView({ version }: NodeControl, member: GossipMember, app: App) {
   };
 }
 
-function memberLine(member: ReturnType<typeof memberView>): string {
+export type MemberDocument = ReturnType<typeof memberView>;
+
+function memberLine(member: MemberDocument): string {
   return `${member.instanceId} ${member.state} ${member.httpEndPointIp}:${member.httpEndPointPort} writer ${member.writerCheckpoint} chaser ${member.chaserCheckpoint} epoch ${member.epochNumber}@${member.epochPosition}:${member.epochId} priority ${member.nodePriority} at ${member.timeStamp}`;
 }
 

@@ -15,6 +15,8 @@ export function summaryDocument(call: Call, info: GroupInfo) {
   return { links: [{ href: `${groupUrl(call, info.stream, info.group)}/info`, rel: 'detail' }], ...common(call, info), connectionCount: info.connections.length, totalInFlightMessages: info.totalInFlightMessages, parkedMessageCount: info.parkedMessageCount };
 }
 
+export type SummaryDocument = ReturnType<typeof summaryDocument>;
+
 /** All that is known of a group. */
 export function detailsDocument(call: Call, info: GroupInfo) {
   const url = groupUrl(call, info.stream, info.group);
@@ -25,6 +27,8 @@ export function detailsDocument(call: Call, info: GroupInfo) {
     outstandingMessagesCount: info.outstandingMessagesCount, parkedMessageCount: info.parkedMessageCount, connections: info.connections.map(connectionDocument), connectionCount: info.connections.length,
   };
 }
+
+export type DetailsDocument = ReturnType<typeof detailsDocument>;
 
 function common(call: Call, { stream, group, status, averagePerSecond, totalItems, lastCheckpointedPosition, lastKnownPosition }: GroupInfo) {
   return {

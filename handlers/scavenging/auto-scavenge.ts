@@ -155,9 +155,13 @@ async function scheduleOf(call: Call, app: App): Promise<string> {
 
 /** Documents of auto-scavenge: the documented members first and in their order, what is ours behind them. */
 
+export type EnabledDocument = ReturnType<typeof enabledDocument>;
+
 function enabledDocument({ enabled, reason }: { readonly enabled: boolean; readonly reason: string | null }) {
   return { enabled, ...(reason !== null && { reason }) };
 }
+
+export type StatusDocument = ReturnType<typeof statusDocument>;
 
 function statusDocument({ state, schedule, untilNextCycleMs, cycle, lastCycle }: AutoScavengeStatus) {
   return {

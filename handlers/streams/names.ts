@@ -30,6 +30,8 @@ function streamDocument({ stream, lastEventNumber, isDeleted, event }: FoundStre
   return { stream, lastEventNumber, isDeleted, position: event.position, eventNumber: event.number, writtenAt: timestampText(event.createdMs, event.createdTicks) };
 }
 
+export type StreamDocument = ReturnType<typeof streamDocument>;
+
 /** Operators learn no names of streams that their access lists keep from them. */
 async function readable(call: Call, app: App, streams: readonly FoundStream[]): Promise<FoundStream[]> {
   const shown: FoundStream[] = [];

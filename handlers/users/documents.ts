@@ -128,6 +128,8 @@ function detailsOf(call: Call, user: User) {
   return { ...fieldsOf(user, null), links };
 }
 
+export type UserDocument = ReturnType<typeof detailsOf>;
+
 function userUrl(call: Call, loginName: string): string {
   return `${baseOf(call)}/users/${escapeName(loginName)}`;
 }

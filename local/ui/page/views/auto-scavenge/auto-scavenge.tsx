@@ -15,20 +15,12 @@ import { Skeleton } from '../../parts/loading.tsx';
 import { toast } from '../../parts/toast.tsx';
 import { spanMsOf } from '../scavenge/feed.ts';
 import { Cycle } from './cycle.tsx';
-import type { MemberRun } from './cycle.tsx';
+import type { EnabledDocument, StatusDocument } from '../../../../../handlers/scavenging/auto-scavenge.ts';
 import { ScheduleForm } from './schedule-form.tsx';
 import { Times } from './times.tsx';
 import { Off } from './off.tsx';
 
-export interface Status {
-  readonly state: 'NotConfigured' | 'Waiting' | 'InProgress' | 'Pausing' | 'Paused';
-  readonly schedule: string | null;
-  readonly timeUntilNextCycle: string | null;
-  readonly cycle: { readonly clusterScavengeId: string; readonly startedAt: string; readonly nodes: readonly MemberRun[] } | null;
-  readonly lastCycle: { readonly clusterScavengeId: string; readonly completedAt: string; readonly nodes: readonly MemberRun[] } | null;
-}
-
-const STATES: Readonly<Record<Status['state'], { readonly label: string; readonly tone: Tone; readonly about: string }>> = {
+const STATES: Readonly<Record<StatusDocument['state'], { readonly label: string; readonly tone: Tone; readonly about: string }>> = {
   NotConfigured: { label: 'no schedule', tone: 'plain', about: 'It has no schedule yet, so nothing is scavenged by itself.' },
   Waiting: { label: 'waiting', tone: 'ok', about: 'It waits for the next time of its schedule.' },
   InProgress: { label: 'in progress', tone: 'accent', about: 'A cycle is under way: one member is scavenged after the other.' },
@@ -39,16 +31,11 @@ const STATES: Readonly<Record<Status['state'], { readonly label: string; readonl
 const ENABLED_EVERY_MS = 30_000;
 const STATUS_EVERY_MS = 2_000;
 
-interface Enabled {
-  readonly enabled: boolean;
-  readonly reason?: string;
-}
-
 /** Scavenges that begin by themselves: when, and how the cycle over the members goes. */
 export default function AutoScavenge() {
-  const enabled = usePolled<Enabled>('/auto-scavenge/enabled', ENABLED_EVERY_MS);
+  const enabled = usePolled<EnabledDocument>('/auto-scavenge/enabled', ENABLED_EVERY_MS);
   const isOn = enabled.data.value?.enabled === true;
-  const status = usePolled<Status>(isOn ? '/auto-scavenge/status' : null, STATUS_EVERY_MS);
+  const status = usePolled<StatusDocument>(isOn ? '/auto-scavenge/status' : null, STATUS_EVERY_MS);
   const { value: data } = enabled.data;
   const { value: error } = enabled.error;
   if (data === null && error?.status === 404) return <><ViewHead title="Auto-scavenge" /><Card><EmptyState icon="clock" title="Not on this node">This node has no auto-scavenge: on object storage and for functions, whoever runs them starts scavenges.</EmptyState></Card></>;
@@ -57,7 +44,7 @@ export default function AutoScavenge() {
   return <On status={status} />;
 }
 
-function On({ status }: { readonly status: Polled<Status> }) {
+function On({ status }: { readonly status: Polled<StatusDocument> }) {
   const [isEditing, setEditing] = useState(false);
   const [busy, setBusy] = useState<string | null>(null);
   const data = status.data.value;

@@ -3,21 +3,14 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { RESULT_TONES } from '../scavenge/results.ts';
-
-export interface MemberRun {
-  /** `host:port`. */
-  readonly node: string;
-  readonly state: string;
-  readonly scavengeId: string | null;
-  readonly result: string | null;
-}
+import type { NodeOutcome } from '../../../../../core/auto-scavenge/api.ts';
 
 const STATES: Readonly<Record<string, string>> = { waiting: 'waits for its turn', running: 'is being scavenged', completed: 'is done' };
 
 /** One cycle over the members: who is scavenged, who was, with what result, and who waits. */
-export function Cycle({ at, what, id, nodes, isLive }: { readonly at: string; readonly what: 'began' | 'ended'; readonly id: string; readonly nodes: readonly MemberRun[]; readonly isLive: boolean }) {
+export function Cycle({ at, what, id, nodes, isLive }: { readonly at: string; readonly what: 'began' | 'ended'; readonly id: string; readonly nodes: readonly NodeOutcome[]; readonly isLive: boolean }) {
   const done = nodes.filter(({ state }) => state === 'completed').length;
-  const columns: readonly Column<MemberRun>[] = [
+  const columns: readonly Column<NodeOutcome>[] = [
     { name: 'node', title: 'Member', render: ({ node }) => <strong>{node}</strong> },
     { name: 'state', title: 'State', render: ({ state }) => <Status tone={state === 'running' ? 'accent' : state === 'completed' ? 'ok' : 'plain'} isLive={isLive && state === 'running'}>{STATES[state] ?? state}</Status> },
     { name: 'result', title: 'Result', render: ({ result }) => (result === null ? <span class="faint">–</span> : <Badge tone={RESULT_TONES[result] ?? 'plain'}>{result}</Badge>) },

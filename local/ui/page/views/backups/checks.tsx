@@ -11,11 +11,12 @@ import { EmptyState } from '../../parts/empty-state.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
-import type { Check, Commands } from './backups-api.ts';
+import type { BackupCommands } from '../../../../../core/backup/checks/checks.ts';
+import type { CheckDocument } from '../../../../../handlers/backup/checks.ts';
 
 /** What was checked since the start of the node, and what came of it. */
-export function ChecksCard({ checks, commands }: { readonly checks: readonly Check[]; readonly commands: Commands | null }) {
-  const [open, setOpen] = useState<Check | null>(null);
+export function ChecksCard({ checks, commands }: { readonly checks: readonly CheckDocument[]; readonly commands: BackupCommands | null }) {
+  const [open, setOpen] = useState<CheckDocument | null>(null);
   return (
     <Card isFlush={checks.length > 0} title="Checks" note={checks.length > 0 ? 'the last ones since the start of the node' : undefined}>
       <Table label="Checks" columns={COLUMNS} rows={checks} keyOf={({ checkId }) => checkId} onOpen={setOpen} empty={
@@ -29,14 +30,14 @@ export function ChecksCard({ checks, commands }: { readonly checks: readonly Che
   );
 }
 
-function resultOf({ state, isGood }: Check): { readonly word: string; readonly tone: Tone } {
+function resultOf({ state, isGood }: CheckDocument): { readonly word: string; readonly tone: Tone } {
   if (state === 'running') return { word: 'Running', tone: 'info' };
   if (state === 'aborted') return { word: 'Ended early', tone: 'plain' };
   if (state === 'failed') return { word: 'Could not be done', tone: 'bad' };
   return isGood === true ? { word: 'Passed', tone: 'ok' } : { word: 'Something is wrong', tone: 'bad' };
 }
 
-const COLUMNS: readonly Column<Check>[] = [
+const COLUMNS: readonly Column<CheckDocument>[] = [
   { name: 'kind', title: 'Check', width: '9rem', render: ({ kind }) => (kind === 'drill' ? 'Drill' : 'Verification') },
   { name: 'result', title: 'Result', width: '11rem', render: (check) => <Badge tone={resultOf(check).tone}>{resultOf(check).word}</Badge> },
   { name: 'ended', title: 'Ended', render: ({ endedAt }) => <Time at={endedAt} show="both" /> },
@@ -44,11 +45,7 @@ const COLUMNS: readonly Column<Check>[] = [
   { name: 'read', title: 'Read', width: '7rem', align: 'end', isMinor: true, render: ({ bytesDone }) => bytesText(bytesDone) },
 ];
 
-interface Finding {
-  readonly where: string;
-  readonly kind: string;
-  readonly message: string;
-}
+type Finding = NonNullable<CheckDocument['report']>['findings'][number];
 
 const FINDINGS: readonly Column<Finding>[] = [
   { name: 'where', title: 'Where', width: '35%', render: ({ where }) => <code class="break">{where}</code>, isLong: true },
@@ -56,8 +53,8 @@ const FINDINGS: readonly Column<Finding>[] = [
   { name: 'message', title: 'What is wrong there', render: ({ message }) => message, isLong: true },
 ];
 
-function One({ check }: { readonly check: Check }) {
-  const findings = (check.report?.['findings'] ?? []) as readonly Finding[];
+function One({ check }: { readonly check: CheckDocument }) {
+  const findings = check.report?.findings ?? [];
   return (
     <div class="stack">
       <Definitions isWide items={[

@@ -4,13 +4,14 @@ import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
 import { Command } from '../../parts/command.tsx';
 import { shortId, timeWord } from './backups-api.ts';
-import type { Backup, Commands } from './backups-api.ts';
+import type { BackupCommands } from '../../../../../core/backup/checks/checks.ts';
+import type { SummaryDocument as Backup } from '../../../../../handlers/backup/backups.ts';
 
 /** What somebody wants back. */
 export type Wish = { readonly kind: 'newest' } | { readonly kind: 'backup'; readonly backup: Backup } | { readonly kind: 'moment'; readonly ms: number };
 
 /** The exact command, for the state that was chosen. */
-export function Restore({ commands, backups, restorableMs, wish, onWish }: { readonly commands: Commands; readonly backups: readonly Backup[]; readonly restorableMs: number | null; readonly wish: Wish; readonly onWish: (wish: Wish) => void }) {
+export function Restore({ commands, backups, restorableMs, wish, onWish }: { readonly commands: BackupCommands; readonly backups: readonly Backup[]; readonly restorableMs: number | null; readonly wish: Wish; readonly onWish: (wish: Wish) => void }) {
   const [isBefore, setBefore] = useState(false);
   const newest = backups[0]!;
   const momentMs = wish.kind === 'moment' ? wish.ms : restorableMs ?? Date.parse(newest.createdAt);
@@ -46,7 +47,7 @@ export function Restore({ commands, backups, restorableMs, wish, onWish }: { rea
   );
 }
 
-export function commandOf({ restore }: Commands, wish: Wish, isBefore: boolean): string {
+export function commandOf({ restore }: BackupCommands, wish: Wish, isBefore: boolean): string {
   if (wish.kind === 'newest') return restore;
   return wish.kind === 'backup' ? `${restore} --backup ${wish.backup.id}` : `${restore} --to-time ${timeWord(wish.ms)}${isBefore ? ' --at-or-before' : ''}`;
 }

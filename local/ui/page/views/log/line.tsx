@@ -6,15 +6,15 @@ import { CopyButton } from '../../parts/copy-button.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
 import { absoluteText } from '../../lib/format.ts';
 import { lineText, valueText } from './lines.ts';
-import type { Line, LineLevel } from './lines.ts';
+import type { LogLineLevel, LogLineView } from '../../../../../handlers/http/node-control.ts';
 
-const TONES: Readonly<Record<LineLevel, Tone>> = { debug: 'plain', info: 'info', warn: 'warn', error: 'bad' };
+const TONES: Readonly<Record<LogLineLevel, Tone>> = { debug: 'plain', info: 'info', warn: 'warn', error: 'bad' };
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 });
 /** Characters of the fields that stand behind the message. */
 const SUMMARY_CHARACTERS = 300;
 
 export interface LineProps {
-  readonly line: Line;
+  readonly line: LogLineView;
   readonly isOpen: boolean;
   readonly isCurrent: boolean;
   readonly onToggle: (sequence: number) => void;
@@ -54,7 +54,7 @@ function drawn({ line, isOpen, isCurrent, onToggle, onFocus }: LineProps) {
   );
 }
 
-function summaryOf({ fields, exception }: Line): string {
+function summaryOf({ fields, exception }: LogLineView): string {
   let text = '';
   for (const [name, value] of Object.entries(fields)) {
     text += `  ${name}=${valueText(value)}`;

@@ -3,33 +3,14 @@ import { get } from '../../api/client.ts';
 import { connection } from '../../api/connection.ts';
 import { errorOf } from '../../api/problem.ts';
 import type { ApiError } from '../../api/problem.ts';
+import type { LogLineLevel, LogLineView, LogView } from '../../../../../handlers/http/node-control.ts';
 
 /** The last lines of the log, and those that follow. */
 
 export const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
-export type LineLevel = (typeof LEVELS)[number];
-
-export interface Line {
-  readonly sequence: number;
-  readonly time: string;
-  readonly level: LineLevel;
-  readonly message: string;
-  readonly fields: Readonly<Record<string, unknown>>;
-  readonly exception?: string;
-}
-
-/** What the node answers. */
-interface Answer {
-  /** What is logged at all; `off` for nothing. */
-  readonly level: string;
-  readonly first: number;
-  readonly last: number;
-  readonly missed: number;
-  readonly lines: readonly Line[];
-}
 
 export interface Tail {
-  readonly lines: readonly Line[];
+  readonly lines: readonly LogLineView[];
   readonly level: string;
   /** Lines that the node still has from before those. */
   readonly older: number;
@@ -103,9 +84,9 @@ export function useTail(isPaused: boolean): Tailing {
   const loadOlder = async () => {
     const from = held.current?.lines[0]?.sequence;
     if (from === undefined) return;
-    const found: Line[] = [];
+    const found: LogLineView[] = [];
     for (let since = Math.max(0, from - 1 - (held.current?.older ?? 0)); since < from - 1;) {
-      const { lines } = await get<Answer>('/admin/log', { query: { since, count: Math.min(COUNT_MAX, from - 1 - since) } });
+      const { lines } = await get<LogView>('/admin/log', { query: { since, count: Math.min(COUNT_MAX, from - 1 - since) } });
       if (lines.length === 0) break;
       found.push(...lines.filter(({ sequence }) => sequence < from));
       since = lines.at(-1)!.sequence;
@@ -118,7 +99,7 @@ export function useTail(isPaused: boolean): Tailing {
 /** Whether there is more to be read at once. */
 async function readOn(tail: Tail | null, last: { current: number }, put: (tail: Tail) => void, signal: AbortSignal): Promise<boolean> {
   const isFirst = tail === null;
-  const answer = await get<Answer>('/admin/log', { query: isFirst ? { count: FIRST_COUNT } : { since: last.current, count: COUNT_MAX }, signal });
+  const answer = await get<LogView>('/admin/log', { query: isFirst ? { count: FIRST_COUNT } : { since: last.current, count: COUNT_MAX }, signal });
   // The node has begun anew, and so have its numbers.
   if (!isFirst && answer.last < last.current) {
     last.current = 0;
@@ -136,10 +117,10 @@ async function readOn(tail: Tail | null, last: { current: number }, put: (tail: 
   return last.current < answer.last;
 }
 
-const RANKS: Readonly<Record<LineLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
+const RANKS: Readonly<Record<LogLineLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
 /** Whether a line is at least as severe, and holds every word that is wanted. */
-export function fits(line: Line, level: LineLevel, words: readonly string[]): boolean {
+export function fits(line: LogLineView, level: LogLineLevel, words: readonly string[]): boolean {
   if (RANKS[line.level] < RANKS[level]) return false;
   if (words.length === 0) return true;
   const text = lineText(line).toLowerCase();
@@ -150,10 +131,10 @@ export function wordsOf(search: string): readonly string[] {
   return search.toLowerCase().split(/\s+/).filter((word) => word !== '');
 }
 
-const texts = new WeakMap<Line, string>();
+const texts = new WeakMap<LogLineView, string>();
 
 /** A line as people read it in a terminal; made once, as searching needs it with each key. */
-export function lineText(line: Line): string {
+export function lineText(line: LogLineView): string {
   const made = texts.get(line);
   if (made !== undefined) return made;
   const { time, level, message, fields, exception } = line;

@@ -13,7 +13,8 @@ import { SearchField } from '../../parts/search-field.tsx';
 import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
 import { fits, LEVELS, lineText, useTail, wordsOf } from './lines.ts';
-import type { Line, LineLevel, Tail } from './lines.ts';
+import type { Tail } from './lines.ts';
+import type { LogLineLevel, LogLineView } from '../../../../../handlers/http/node-control.ts';
 import { LogLine } from './line.tsx';
 
 /** What the node has logged last, and what it logs. */
@@ -47,7 +48,7 @@ export default function Log({ query }: ViewProps) {
 }
 
 /** From which level on lines are shown. */
-const LEVEL_LABELS: Readonly<Record<LineLevel, string>> = { debug: 'All', info: 'Info', warn: 'Warnings', error: 'Errors' };
+const LEVEL_LABELS: Readonly<Record<LogLineLevel, string>> = { debug: 'All', info: 'Info', warn: 'Warnings', error: 'Errors' };
 
 /** What the node logs at all. */
 function NodeLevel({ level, onChanged }: { readonly level: string; readonly onChanged: () => void }) {
@@ -80,7 +81,7 @@ const DRAWN = 500;
 /** So near to the end counts as being there. */
 const NEAR_PX = 24;
 
-function Lines({ rows, tail, isPaused, isNarrowed, onOlder }: { readonly rows: readonly Line[]; readonly tail: Tail; readonly isPaused: boolean; readonly isNarrowed: boolean; readonly onOlder: () => Promise<void> }) {
+function Lines({ rows, tail, isPaused, isNarrowed, onOlder }: { readonly rows: readonly LogLineView[]; readonly tail: Tail; readonly isPaused: boolean; readonly isNarrowed: boolean; readonly onOlder: () => Promise<void> }) {
   const scroller = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const [drawn, setDrawn] = useState(DRAWN);

@@ -10,14 +10,14 @@ import { Loading } from '../../parts/loading.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import type { ViewProps } from '../../views.ts';
 import { isDefault, shownValue, sourceText } from './option.ts';
-import type { Option } from './option.ts';
+import type { OptionView } from '../../../../../handlers/http/node-control.ts';
 
 const EVERY_MS = 60_000;
 const WHICH = [{ name: '', label: 'All' }, { name: 'set', label: 'Set' }, { name: 'old', label: 'Deprecated' }] as const;
 
 /** Every option of the node: its value, where that comes from, and what it does. */
 export default function Options({ query }: ViewProps) {
-  const polled = usePolled<readonly Option[]>('/info/options', EVERY_MS);
+  const polled = usePolled<readonly OptionView[]>('/info/options', EVERY_MS);
   return (
     <>
       <ViewHead title="Options" about="As this node runs with them. They are set on the command line, in the environment or in the configuration file." />
@@ -26,7 +26,7 @@ export default function Options({ query }: ViewProps) {
   );
 }
 
-function Known({ options, query }: { readonly options: readonly Option[]; readonly query: URLSearchParams }) {
+function Known({ options, query }: { readonly options: readonly OptionView[]; readonly query: URLSearchParams }) {
   const text = query.get('q') ?? '';
   const which = query.get('only') ?? '';
   const groups = useMemo(() => {
@@ -52,7 +52,7 @@ function Known({ options, query }: { readonly options: readonly Option[]; readon
   );
 }
 
-function Line({ option }: { readonly option: Option }) {
+function Line({ option }: { readonly option: OptionView }) {
   const { name, description, deprecationMessage, defaultValue, isReloadable, commandLine, environment, possibleValues } = option;
   const isSet = !isDefault(option);
   return (

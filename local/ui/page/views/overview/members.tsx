@@ -6,27 +6,12 @@ import { Card } from '../../parts/card.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
+import type { MemberDocument } from '../../../../../handlers/node/information.ts';
 
 export interface Gossip {
-  readonly members: readonly Member[];
+  readonly members: readonly MemberDocument[];
   readonly serverIp: string;
   readonly serverPort: number;
-}
-
-export interface Member {
-  readonly instanceId: string;
-  readonly timeStamp: string;
-  readonly state: string;
-  readonly isAlive: boolean;
-  readonly httpEndPointIp: string;
-  readonly httpEndPointPort: number;
-  readonly writerCheckpoint: number;
-  readonly epochNumber: number;
-  readonly nodePriority: number;
-  readonly esVersion: string;
-  readonly isReadOnlyReplica: boolean;
-  readonly appliedCommit?: number;
-  readonly scavengeId?: string | null;
 }
 
 const WELL: ReadonlySet<string> = new Set(['Leader', 'Follower', 'ReadOnlyReplica']);
@@ -35,8 +20,8 @@ const WELL: ReadonlySet<string> = new Set(['Leader', 'Follower', 'ReadOnlyReplic
 export function Members({ gossip: { members, serverIp, serverPort } }: { readonly gossip: Gossip }) {
   const leader = members.find(({ state, isAlive }) => state === 'Leader' && isAlive);
   const end = leader?.writerCheckpoint ?? Math.max(...members.map(({ writerCheckpoint }) => writerCheckpoint));
-  const isHere = (member: Member) => member.httpEndPointIp === serverIp && member.httpEndPointPort === serverPort;
-  const columns: readonly Column<Member>[] = [
+  const isHere = (member: MemberDocument) => member.httpEndPointIp === serverIp && member.httpEndPointPort === serverPort;
+  const columns: readonly Column<MemberDocument>[] = [
     { name: 'address', title: 'Member', render: (member) => <span class="row"><span class="mono">{member.httpEndPointIp}:{member.httpEndPointPort}</span>{isHere(member) && <Badge tone="accent">this one</Badge>}</span>, sortBy: (member) => `${member.httpEndPointIp}:${member.httpEndPointPort}` },
     { name: 'state', title: 'Role', render: (member) => <Status tone={toneOf(member)} isLive={!WELL.has(member.state)}>{member.isAlive ? roleOf(member) : 'Not reachable'}</Status>, sortBy: ({ state }) => state },
     { name: 'lag', title: 'Behind', align: 'end', render: (member) => <Lag bytes={end - member.writerCheckpoint} />, sortBy: (member) => end - member.writerCheckpoint },
@@ -54,12 +39,12 @@ export function Members({ gossip: { members, serverIp, serverPort } }: { readonl
   );
 }
 
-function roleOf({ state, scavengeId }: Member): string {
+function roleOf({ state, scavengeId }: MemberDocument): string {
   const role = state.replace(/([a-z])([A-Z])/g, '$1 $2');
   return scavengeId == null || scavengeId === '' ? role : `${role}, scavenging`;
 }
 
-function toneOf({ state, isAlive }: Member): Tone {
+function toneOf({ state, isAlive }: MemberDocument): Tone {
   if (!isAlive) return 'bad';
   return WELL.has(state) ? 'ok' : 'warn';
 }

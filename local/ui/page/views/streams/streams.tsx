@@ -17,7 +17,8 @@ import { Time } from '../../parts/time.tsx';
 import { AppendDialog } from './append-dialog.tsx';
 import { isReachable, isSystem, viewOf } from './names.ts';
 import { STREAMS_MAX, useStreams } from './use-streams.ts';
-import type { FoundStream, StreamsState, Wanted } from './use-streams.ts';
+import type { StreamsState, Wanted } from './use-streams.ts';
+import type { StreamDocument } from '../../../../../handlers/streams/names.ts';
 
 /** The streams that were written or created lately, and those of a name. */
 export default function Streams({ query }: ViewProps) {
@@ -113,7 +114,7 @@ function shareOf({ bytes, ofBytes }: { readonly bytes: number; readonly ofBytes:
   return ofBytes === 0 ? 1 : bytes / ofBytes;
 }
 
-function columnsOf(recent: 'written' | 'created'): readonly Column<FoundStream>[] {
+function columnsOf(recent: 'written' | 'created'): readonly Column<StreamDocument>[] {
   return [
     { name: 'stream', title: 'Stream', render: (row) => <StreamCell row={row} /> },
     { name: 'last', title: 'Last event', width: 'min(9rem, 28vw)', align: 'end', render: ({ lastEventNumber }) => (lastEventNumber < 0 || !Number.isSafeInteger(lastEventNumber) ? <span class="faint">–</span> : <span class="mono">{numberText(lastEventNumber)}</span>) },
@@ -121,7 +122,7 @@ function columnsOf(recent: 'written' | 'created'): readonly Column<FoundStream>[
   ];
 }
 
-function StreamCell({ row: { stream, isDeleted } }: { readonly row: FoundStream }) {
+function StreamCell({ row: { stream, isDeleted } }: { readonly row: StreamDocument }) {
   return (
     <span class="row cell">
       {isReachable(stream) ? <a class="plain-link truncate" href={hrefOf(viewOf(stream))}><Name text={stream} /></a> : <span class="truncate" title="Over HTTP this name has no address"><Name text={stream} /></span>}

@@ -3,20 +3,12 @@ import { get } from '../../api/client.ts';
 import { errorOf } from '../../api/problem.ts';
 import type { ApiError } from '../../api/problem.ts';
 import { useSeen } from './use-seen.ts';
+import type { StreamDocument } from '../../../../../handlers/streams/names.ts';
 
 /** Streams as the node finds them: by reading the log backward, slice by slice. */
 
-export interface FoundStream {
-  readonly stream: string;
-  readonly lastEventNumber: number;
-  readonly isDeleted: boolean;
-  /** Of the event by which it was found. */
-  readonly eventNumber: number;
-  readonly writtenAt: string;
-}
-
 interface Slice {
-  readonly streams: readonly FoundStream[];
+  readonly streams: readonly StreamDocument[];
   readonly hidden: number;
   readonly from: number;
   readonly to: number;
@@ -31,7 +23,7 @@ export interface Wanted {
 }
 
 export interface StreamsState {
-  readonly streams: readonly FoundStream[];
+  readonly streams: readonly StreamDocument[];
   readonly hidden: number;
   /** How much of the log has been looked at, from its end on; null until something has. */
   readonly looked: { readonly bytes: number; readonly ofBytes: number } | null;
@@ -153,7 +145,7 @@ async function sliceOf({ recent, search, withSystem }: Wanted, count: number, fr
 }
 
 /** Each once; what was found last says more of it. */
-function merged(known: readonly FoundStream[], found: readonly FoundStream[], where: 'before' | 'behind'): readonly FoundStream[] {
+function merged(known: readonly StreamDocument[], found: readonly StreamDocument[], where: 'before' | 'behind'): readonly StreamDocument[] {
   if (found.length === 0) return known;
   if (where === 'before') {
     const names = new Set(found.map(({ stream }) => stream));

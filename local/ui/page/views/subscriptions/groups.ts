@@ -1,53 +1,8 @@
-/** Groups as the node tells of them, and what is made of that. */
+import type { configDocument } from '../../../../../handlers/persistent/config.ts';
+import type { SummaryDocument } from '../../../../../handlers/persistent/documents.ts';
 
-export interface Group {
-  readonly eventStreamId: string;
-  readonly groupName: string;
-  readonly status: string;
-  readonly averageItemsPerSecond: number;
-  readonly totalItemsProcessed: number;
-  readonly lastCheckpointedEventPosition: string | null;
-  readonly lastKnownEventPosition: string | null;
-  readonly connectionCount: number;
-  readonly totalInFlightMessages: number;
-  readonly parkedMessageCount: number;
-}
-
-export interface GroupConfig {
-  readonly resolveLinktos: boolean;
-  readonly startPosition: string;
-  readonly messageTimeoutMilliseconds: number;
-  readonly extraStatistics: boolean;
-  readonly maxRetryCount: number;
-  readonly liveBufferSize: number;
-  readonly bufferSize: number;
-  readonly readBatchSize: number;
-  readonly checkPointAfterMilliseconds: number;
-  readonly minCheckPointCount: number;
-  readonly maxCheckPointCount: number;
-  readonly maxSubscriberCount: number;
-  readonly namedConsumerStrategy: string;
-}
-
-export interface Consumer {
-  readonly from: string;
-  readonly username: string;
-  readonly connectionName: string;
-  readonly averageItemsPerSecond: number;
-  readonly totalItemsProcessed: number;
-  readonly availableSlots: number;
-  readonly inFlightMessages: number;
-  readonly extraStatistics: readonly { readonly key: string; readonly value: number }[];
-}
-
-export interface GroupDetails extends Group {
-  readonly config: GroupConfig;
-  readonly readBufferCount: number;
-  readonly liveBufferCount: number;
-  readonly retryBufferCount: number;
-  readonly outstandingMessagesCount: number;
-  readonly connections: readonly Consumer[];
-}
+/** What clients of today say and are told of the settings of a group. */
+export type GroupConfig = Omit<ReturnType<typeof configDocument>, 'startFrom' | 'preferRoundRobin'>;
 
 /** The name of the source of groups that take the whole log. */
 export const ALL = '$all';
@@ -66,7 +21,7 @@ export interface Lag {
  * How far the checkpoint lies behind the last event that is known: in events, and for groups of `$all`, which know places of the log only, in
  * bytes. Null while nobody can say. Before the first checkpoint all counts from the start of the group, where that is known.
  */
-export function lagOf({ lastCheckpointedEventPosition: done, lastKnownEventPosition: known }: Group, startPosition?: string): Lag | null {
+export function lagOf({ lastCheckpointedEventPosition: done, lastKnownEventPosition: known }: SummaryDocument, startPosition?: string): Lag | null {
   if (known === null) return null;
   const from = done ?? startPosition;
   if (from === undefined) return null;

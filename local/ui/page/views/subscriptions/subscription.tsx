@@ -24,7 +24,7 @@ import type { ViewProps } from '../../views.ts';
 import { GroupDialog, STRATEGIES } from './group-dialog.tsx';
 import { GroupBadge, LagText } from './group-line.tsx';
 import { ALL, groupPath, lagOf } from './groups.ts';
-import type { Consumer, GroupDetails } from './groups.ts';
+import type { DetailsDocument } from '../../../../../handlers/persistent/documents.ts';
 import { ParkedMessages } from './parked.tsx';
 import { ReplayDialog } from './replay-dialog.tsx';
 import { ResetDialog } from './reset-dialog.tsx';
@@ -37,7 +37,7 @@ export default function Subscription({ params, query }: ViewProps) {
   const stream = params['stream']!;
   const group = params['group']!;
   const path = groupPath(stream, group);
-  const details = usePolled<GroupDetails>(`${path}/info`, EVERY_MS);
+  const details = usePolled<DetailsDocument>(`${path}/info`, EVERY_MS);
   const [open, setOpen] = useState<Open | null>(null);
   const tab = query.get('tab') ?? 'overview';
   const known = details.data.value;
@@ -73,7 +73,7 @@ export default function Subscription({ params, query }: ViewProps) {
   );
 }
 
-function useMeasured(name: string, info: GroupDetails | null, atMs: number | null): void {
+function useMeasured(name: string, info: DetailsDocument | null, atMs: number | null): void {
   useEffect(() => {
     if (info !== null && atMs !== null) record(name, atMs, { rate: info.averageItemsPerSecond, lag: lagOf(info, info.config.startPosition)?.amount ?? null, flight: info.totalInFlightMessages });
   }, [name, atMs]);
@@ -100,7 +100,7 @@ async function remove(stream: string, group: string, parked: number): Promise<vo
   goTo('/subscriptions');
 }
 
-function Overview({ name, info }: { readonly name: string; readonly info: GroupDetails }) {
+function Overview({ name, info }: { readonly name: string; readonly info: DetailsDocument }) {
   const { times, values } = historyOf(name).value;
   const lag = lagOf(info, info.config.startPosition);
   const flights = times.map((_, i) => values['flight']?.[i] ?? null);
@@ -145,6 +145,8 @@ export function startText(position: string): string {
   return position.startsWith('C:') ? position : `event ${numberText(Number(position))}`;
 }
 
+type Consumer = DetailsDocument['connections'][number];
+
 const CONSUMERS: readonly Column<Consumer>[] = [
   { name: 'name', title: 'Connection', render: ({ connectionName, from }) => <span class="truncate cell-name" title={connectionName}>{connectionName === '' ? from : connectionName}</span> },
   { name: 'from', title: 'From', isMinor: true, render: ({ from, username }) => <span class="truncate cell-name">{from}{username !== '' && <span class="faint"> as {username}</span>}</span> },
@@ -162,7 +164,7 @@ function answersText(measured: Consumer['extraStatistics']): string {
   return half === undefined && most === undefined ? '–' : [half === undefined ? null : `${durationText(half)} (half)`, most === undefined ? null : `${durationText(most)} (99 %)`].filter((part) => part !== null).join(', ');
 }
 
-function Settings({ info: { config } }: { readonly info: GroupDetails }) {
+function Settings({ info: { config } }: { readonly info: DetailsDocument }) {
   const items: readonly (readonly [ComponentChildren, ComponentChildren])[] = [
     ['Begins at', startText(config.startPosition)],
     ['Strategy', STRATEGIES.find(({ value }) => value === config.namedConsumerStrategy)?.label ?? config.namedConsumerStrategy],

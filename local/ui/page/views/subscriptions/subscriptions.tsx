@@ -20,13 +20,13 @@ import type { ViewProps } from '../../views.ts';
 import { GroupDialog } from './group-dialog.tsx';
 import { GroupStatus, LagText, Parked } from './group-line.tsx';
 import { lagOf } from './groups.ts';
-import type { Group } from './groups.ts';
+import type { SummaryDocument } from '../../../../../handlers/persistent/documents.ts';
 
 const EVERY_MS = 3_000;
 
 /** Persistent subscriptions: all groups. */
 export default function Subscriptions({ query }: ViewProps) {
-  const groups = usePolled<readonly Group[]>('/subscriptions', EVERY_MS);
+  const groups = usePolled<readonly SummaryDocument[]>('/subscriptions', EVERY_MS);
   const [isCreating, setCreating] = useState(query.get('new') !== null);
   const mayChange = mayUse('operators');
   const isAbsent = groups.error.value?.status === 404;
@@ -54,7 +54,7 @@ async function restartAll(): Promise<void> {
   if (isDone) toast('All groups have been restarted');
 }
 
-function Groups({ list, search, isParkedOnly, onCreate }: { readonly list: readonly Group[]; readonly search: string; readonly isParkedOnly: boolean; readonly onCreate: (() => void) | null }) {
+function Groups({ list, search, isParkedOnly, onCreate }: { readonly list: readonly SummaryDocument[]; readonly search: string; readonly isParkedOnly: boolean; readonly onCreate: (() => void) | null }) {
   const rows = useMemo(() => {
     const wanted = search.toLowerCase();
     return list.filter(({ eventStreamId, groupName, parkedMessageCount }) => (!isParkedOnly || parkedMessageCount > 0) && `${eventStreamId}\n${groupName}`.toLowerCase().includes(wanted));
@@ -88,15 +88,15 @@ function Groups({ list, search, isParkedOnly, onCreate }: { readonly list: reado
   );
 }
 
-function sum(list: readonly Group[], name: 'connectionCount' | 'totalInFlightMessages' | 'averageItemsPerSecond'): number {
+function sum(list: readonly SummaryDocument[], name: 'connectionCount' | 'totalInFlightMessages' | 'averageItemsPerSecond'): number {
   return list.reduce((all, group) => all + group[name], 0);
 }
 
-function keyOf({ eventStreamId, groupName }: Group): string {
+function keyOf({ eventStreamId, groupName }: SummaryDocument): string {
   return `${eventStreamId}::${groupName}`;
 }
 
-const COLUMNS: readonly Column<Group>[] = [
+const COLUMNS: readonly Column<SummaryDocument>[] = [
   { name: 'group', title: 'Group', render: ({ eventStreamId, groupName }) => <a class="truncate cell-name" href={hrefOf(pathTo('subscriptions', eventStreamId, groupName))} title={groupName}>{groupName}</a>, sortBy: ({ groupName }) => groupName },
   { name: 'stream', title: 'Stream', width: '26%', render: ({ eventStreamId }) => <span class="truncate cell-name" title={eventStreamId}>{eventStreamId}</span>, sortBy: ({ eventStreamId }) => eventStreamId },
   { name: 'status', title: 'Status', width: '8rem', render: ({ status }) => <GroupStatus status={status} />, sortBy: ({ status }) => status },

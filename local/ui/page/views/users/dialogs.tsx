@@ -7,7 +7,7 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { Field, Form, Toggle } from '../../parts/form.tsx';
 import type { Complaints, Values } from '../../parts/form.tsx';
 import { groupsOf, KNOWN_GROUPS, newPassword, userPath } from './user.ts';
-import type { User } from './user.ts';
+import type { UserDocument } from '../../../../../handlers/users/documents.ts';
 
 interface Ending {
   readonly onClose: () => void;
@@ -36,7 +36,7 @@ export function NewUser({ isOpen, onClose, onDone }: { readonly isOpen: boolean 
   );
 }
 
-export function EditUser({ user, onClose, onDone }: { readonly user: User | null } & Ending) {
+export function EditUser({ user, onClose, onDone }: { readonly user: UserDocument | null } & Ending) {
   return (
     <Dialog title={`Edit ${user?.loginName ?? ''}`} isOpen={user !== null} onClose={onClose}>
       {user !== null && (
@@ -56,7 +56,7 @@ export function EditUser({ user, onClose, onDone }: { readonly user: User | null
   );
 }
 
-export function ResetPassword({ user, onClose, onDone }: { readonly user: User | null } & Ending) {
+export function ResetPassword({ user, onClose, onDone }: { readonly user: UserDocument | null } & Ending) {
   return (
     <Dialog title="Reset password" isOpen={user !== null} onClose={onClose} size="small">
       {user !== null && (

@@ -1,13 +1,7 @@
-/** A user, as `GET /users` tells it. */
-export interface User {
-  readonly loginName: string;
-  readonly fullName: string | null;
-  readonly groups: readonly string[];
-  readonly disabled: boolean;
-}
+import type { UserDocument } from '../../../../../handlers/users/documents.ts';
 
 export interface UserList {
-  readonly data: readonly User[];
+  readonly data: readonly UserDocument[];
 }
 
 /** Groups that mean something to the node. */

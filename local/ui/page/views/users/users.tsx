@@ -18,11 +18,12 @@ import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
 import { EditUser, NewUser, ResetPassword } from './dialogs.tsx';
 import { userPath } from './user.ts';
-import type { User, UserList } from './user.ts';
+import type { UserList } from './user.ts';
+import type { UserDocument } from '../../../../../handlers/users/documents.ts';
 
 const EVERY_MS = 30_000;
 
-type Shown = { readonly kind: 'new' } | { readonly kind: 'edit' | 'password'; readonly user: User } | null;
+type Shown = { readonly kind: 'new' } | { readonly kind: 'edit' | 'password'; readonly user: UserDocument } | null;
 
 /** Who may use the node, and what for. */
 export default function Users({ query }: ViewProps) {
@@ -41,7 +42,7 @@ function List({ query }: { readonly query: URLSearchParams }) {
   };
   const filter = (query.get('q') ?? '').trim().toLowerCase();
 
-  const enable = async (user: User) => {
+  const enable = async (user: UserDocument) => {
     try {
       await post(userPath(user.loginName, 'enable'));
       await done(`${user.loginName} may log in again.`);
@@ -49,17 +50,17 @@ function List({ query }: { readonly query: URLSearchParams }) {
       toast(errorOf(thrown).message, 'bad');
     }
   };
-  const disable = async (user: User) => {
+  const disable = async (user: UserDocument) => {
     const isDone = await confirm({ title: 'Disable user', text: <>What <strong class="break">{user.loginName}</strong> does with a name and password is refused from now on. The user stays, and can be enabled again.</>, action: 'Disable', run: async () => void await post(userPath(user.loginName, 'disable')) });
     if (isDone) await done(`${user.loginName} is disabled.`);
   };
-  const remove = async (user: User) => {
+  const remove = async (user: UserDocument) => {
     const isDone = await confirm({ title: 'Delete user', isDanger: true, typed: user.loginName, text: <><strong class="break">{user.loginName}</strong> is deleted, which can't be undone. Access lists of streams that name the user stay as they are.</>, action: 'Delete user', run: async () => void await del(userPath(user.loginName)) });
     if (isDone) await done(`${user.loginName} is deleted.`);
   };
 
   const me = session.value?.user;
-  const columns: readonly Column<User>[] = [
+  const columns: readonly Column<UserDocument>[] = [
     { name: 'login', title: 'User name', render: (user) => <span class="row"><strong class="truncate">{user.loginName}</strong>{user.loginName === me && <Badge tone="accent">you</Badge>}{user.disabled && <Badge tone="warn">disabled</Badge>}</span>, sortBy: ({ loginName }) => loginName },
     { name: 'name', title: 'Full name', isMinor: true, render: ({ fullName }) => fullName ?? <span class="faint">–</span>, sortBy: ({ fullName }) => fullName },
     { name: 'groups', title: 'Groups', render: ({ groups }) => (groups.length === 0 ? <span class="faint">–</span> : <span class="row wrap">{groups.map((group) => <Badge key={group} tone={group === '$admins' ? 'info' : 'plain'}>{group}</Badge>)}</span>), sortBy: ({ groups }) => groups.join() },

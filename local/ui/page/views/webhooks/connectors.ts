@@ -1,7 +1,6 @@
 import type { Tone } from '../../parts/badge.tsx';
 import type { ApiError } from '../../api/problem.ts';
-
-/** Connectors as the node tells of them. */
+import type { WebhooksView } from '../../../../../handlers/http/node-control.ts';
 
 export type Settings = Readonly<Record<string, string>>;
 
@@ -13,7 +12,7 @@ export interface Connector {
   readonly settings: Settings;
   readonly settingsUpdateTime: string;
   readonly createTime: string;
-  readonly errorDetails?: { readonly code: number; readonly message: string };
+  readonly errorDetails?: { readonly message: string };
 }
 
 export interface ConnectorList {
@@ -21,17 +20,8 @@ export interface ConnectorList {
 }
 
 /** The calls of one connector since the start of the node; rates are null until two questions lie far enough apart. */
-export interface Calls {
-  readonly connectorId: string;
-  readonly calls: number;
-  readonly outcomes: Readonly<Record<string, number>>;
-  readonly callsPerSecond: number | null;
-  readonly p99Seconds: number | null;
-}
-
-export interface AllCalls {
-  readonly connectors: readonly Calls[];
-}
+export type Calls = WebhooksView['connectors'][number];
+export type AllCalls = Pick<WebhooksView, 'connectors'>;
 
 /** Of nodes that count none, and where there were none yet. */
 export const NO_CALLS: AllCalls = { connectors: [] };

@@ -31,7 +31,7 @@ import { schemeOf } from './schemes.ts';
 
 const CONNECTOR_EVERY_MS = 3_000;
 const CALLS_EVERY_MS = 2_000;
-const NONE: Omit<Calls, 'connectorId'> = { calls: 0, outcomes: {}, callsPerSecond: null, p99Seconds: null };
+const NONE: Omit<Calls, 'connectorId'> = { calls: 0, outcomes: {}, callsPerSecond: null, outcomesPerSecond: null, p99Seconds: null };
 
 /** One connector: its calls, what was refused, and its settings. */
 export default function Webhook({ params, query }: ViewProps) {
