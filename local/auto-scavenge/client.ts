@@ -1,27 +1,16 @@
-import type { AutoScavengeState, NodeOutcome } from '../../core/auto-scavenge/api.ts';
+import type { EnabledDocument, StatusDocument as Status } from '../../handlers/scavenging/auto-scavenge.ts';
+import type { OlderPointDocument } from '../../handlers/scavenging/scavenge.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
 import type { ExitCode } from '../cli/io.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
-import type { OlderPointDocument } from '../scavenge/older-point.ts';
-
-/** GET `/auto-scavenge/enabled`. */
-interface EnabledDocument {
-  readonly enabled: boolean;
-  readonly reason?: string;
-}
 
 /** GET `/auto-scavenge/status`. Other servers of this interface have the first three members only. */
-export interface StatusDocument {
-  readonly state: AutoScavengeState;
-  readonly schedule: string | null;
-  readonly timeUntilNextCycle: string | null;
-  readonly cycle?: { readonly clusterScavengeId: string; readonly startedAt: string; readonly nodes: readonly NodeOutcome[] } | null;
-  readonly lastCycle?: { readonly clusterScavengeId: string; readonly completedAt: string; readonly nodes: readonly NodeOutcome[] } | null;
+export type StatusDocument = Pick<Status, 'state' | 'schedule' | 'timeUntilNextCycle'> & Partial<Status> & {
   /** What waits to go on at the node that was asked. */
   readonly waiting?: OlderPointDocument;
-}
+};
 
 const PATH = '/auto-scavenge';
 /** Refusals whose exit code does not follow from their status. */

@@ -1,29 +1,11 @@
+import type { DetailsDocument, SummaryDocument } from '../../handlers/persistent/documents.ts';
 import { expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 
-/** GET `/subscriptions`. Other servers of this interface leave `parkedMessageCount` out. */
-export interface SubscriptionSummary {
-  readonly eventStreamId: string;
-  readonly groupName: string;
-  readonly status: string;
-  readonly lastCheckpointedEventPosition: string | null;
-  readonly lastKnownEventPosition: string | null;
-  readonly connectionCount: number;
-  readonly totalInFlightMessages: number;
-  readonly parkedMessageCount?: number;
-}
-
-/** GET `/subscriptions/{stream}/{group}/info`. */
-export interface SubscriptionDetails extends SubscriptionSummary {
-  readonly config: Readonly<Record<string, string | number | boolean>>;
-  readonly averageItemsPerSecond: number;
-  readonly totalItemsProcessed: number;
-  readonly readBufferCount: number;
-  readonly liveBufferCount: number;
-  readonly retryBufferCount: number;
-  readonly outstandingMessagesCount: number;
-  readonly connections: readonly { readonly from: string; readonly username: string; readonly connectionName: string; readonly averageItemsPerSecond: number; readonly totalItemsProcessed: number; readonly inFlightMessages: number; readonly availableSlots: number }[];
-}
+/** Other servers of this interface leave it out. */
+interface Parked { readonly parkedMessageCount?: number }
+export type SubscriptionSummary = Omit<SummaryDocument, 'parkedMessageCount'> & Parked;
+export type SubscriptionDetails = Omit<DetailsDocument, 'parkedMessageCount'> & Parked;
 
 const JSON_TYPE = { accept: 'application/json' };
 

@@ -1,34 +1,14 @@
-import type { DryRunReport, Explanation } from '../../core/scavenge/api.ts';
-import type { OlderPointDocument } from './older-point.ts';
+import type { DryRunDocument, ExplanationDocument, OlderPointDocument, ProgressDocument } from '../../handlers/scavenging/scavenge.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 import { readCompletion } from './completion.ts';
 import type { Completion } from './completion.ts';
-
-/** GET `/admin/scavenge/progress`. */
-export interface ProgressDocument {
-  readonly scavengeId: string;
-  readonly phase: string;
-  readonly chunksDone: number;
-  readonly chunksTotal: number;
-  readonly bytesDone: number;
-  readonly bytesTotal: number;
-  readonly bytesReclaimed: number;
-  readonly startedAt: string;
-  readonly elapsedSeconds: number;
-  readonly remainingSeconds: number | null;
-  readonly phaseShare?: number;
-  readonly olderPoint?: OlderPointDocument;
-}
 
 /** Answer of POST `/admin/scavenge`. */
 export interface StartedDocument {
   readonly scavengeId: string;
   readonly olderPoint?: OlderPointDocument;
 }
-
-/** GET `/admin/scavenge/explain/{stream}`. */
-export type ExplanationDocument = Omit<Explanation, 'waiting'> & { readonly waiting?: OlderPointDocument & { readonly leaves: Explanation['removed'] } };
 
 /** GET `/admin/scavenge/last`. */
 export interface LastDocument {
@@ -43,9 +23,6 @@ export interface LastDocument {
   readonly tracesGone?: string;
   readonly olderPoint?: OlderPointDocument;
 }
-
-/** The report as it is sent, with the point's time as text. */
-export type DryRunDocument = Pick<DryRunReport, 'scavengeId' | 'threshold' | 'chunks' | 'totals'> & { readonly waiting?: OlderPointDocument };
 
 /** A document, and its text: numbers beyond 2^53 survive only there. */
 export interface Document<T> {

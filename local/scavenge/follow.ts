@@ -7,8 +7,8 @@ import { bytesText, elapsedText, Progress } from '../cli/progress.ts';
 import type { Phases } from '../cli/progress.ts';
 import { UNTIL_CLEAN_RUNS_MAX } from './options.ts';
 import { momentOf } from './older-point.ts';
-import type { OlderPointDocument } from './older-point.ts';
-import type { CompletionReader, Document, DryRunDocument, LastDocument, ProgressDocument, ScavengeClient } from './client.ts';
+import type { DryRunDocument, OlderPointDocument, ProgressDocument } from '../../handlers/scavenging/scavenge.ts';
+import type { CompletionReader, Document, LastDocument, ScavengeClient } from './client.ts';
 
 /** How often a node is asked how far it is. */
 const POLL_MS = 200;

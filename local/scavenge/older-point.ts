@@ -1,15 +1,6 @@
+import type { OlderPointDocument } from '../../handlers/scavenging/scavenge.ts';
 import { line } from '../cli/io.ts';
 import type { Output } from '../cli/io.ts';
-
-/** A scavenge point of the past, as the node sends it. */
-export interface OlderPointDocument {
-  readonly why: 'unfinished' | 'unreached';
-  readonly position: number;
-  readonly eventNumber: number;
-  /** When it was written. */
-  readonly effectiveNow: string;
-  readonly threshold: number;
-}
 
 /** What is told of the commands that go on from here: those of a running node, or of a directory. */
 export interface Ways {
