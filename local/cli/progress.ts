@@ -19,7 +19,7 @@ const TELLING_SHARE = 0.02;
 /** The phases of one piece of work in their order, by label, each with its share of the time as a rule, in percent. */
 export type Phases = Readonly<Record<string, number>>;
 
-interface ProgressState {
+export interface ProgressState {
   /** Of the phase, where the work has several. */
   readonly label: string;
   /** Shown behind the figures. */

@@ -9,7 +9,6 @@ import { parseEventProof, verifyEvent } from '../../core/proof/verify-event.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { decodeText } from '../../core/text.ts';
 import { parseTimestamp, timestampText } from '../../core/time.ts';
-import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { TemporaryFolder } from '../../infra/fs/removal.ts';
@@ -19,7 +18,7 @@ import { requireDirectory } from '../cli/directory.ts';
 import { CommandError, UsageError } from '../cli/failure.ts';
 import { coloursFor, counted, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
-import { Progress } from '../cli/progress.ts';
+import { followSearch } from '../cli/findings.ts';
 import { readAnchors, readText } from '../proof/anchor-file.ts';
 import type { proofVerifyOptions } from './options.ts';
 
@@ -70,24 +69,10 @@ async function verifyBackup(anchors: readonly Anchor[], options: Options, io: Io
 }
 
 async function report(storage: Storage, anchors: readonly Anchor[], where: Readonly<Record<string, string>>, { json, strict }: Options, io: Io): Promise<ExitCode> {
-  const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
-  try {
-    const run = verifyProof({ storage, digests: nodeDigests, anchors, isStrict: strict });
-    let next = await run.next();
-    for (; next.done !== true; next = await run.next()) {
-      const said = next.value;
-      if (said.kind === 'progress') progress.update({ label: 'proving', bytesDone: said.bytesDone, bytesTotal: said.bytesTotal });
-      else {
-        progress.clear();
-        line(io.stdout, json ? JSON.stringify(said) : saidText(said, io));
-      }
-    }
-    progress.clear();
-    line(io.stdout, json ? JSON.stringify({ kind: 'summary', ...where, ...next.value }) : summaryText(next.value, Object.values(where)[0]!, anchors.length, io));
-    return next.value.findings === 0 ? EXIT.ok : EXIT.failed;
-  } finally {
-    progress.clear();
-  }
+  const run = verifyProof({ storage, digests: nodeDigests, anchors, isStrict: strict });
+  const summary = await followSearch(run, io, ({ bytesDone, bytesTotal }) => ({ label: 'proving', bytesDone, bytesTotal }), (said) => line(io.stdout, json ? JSON.stringify(said) : saidText(said, io)));
+  line(io.stdout, json ? JSON.stringify({ kind: 'summary', ...where, ...summary }) : summaryText(summary, Object.values(where)[0]!, anchors.length, io));
+  return summary.findings === 0 ? EXIT.ok : EXIT.failed;
 }
 
 function saidText(said: ProofFinding | ProofNote, io: Io): string {

@@ -15,7 +15,8 @@ import type { ExitCode, Io } from '../cli/io.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, UsageError } from '../cli/failure.ts';
 import { requireDirectory } from '../cli/directory.ts';
-import { bytesText, Progress } from '../cli/progress.ts';
+import { followSearch } from '../cli/findings.ts';
+import { bytesText } from '../cli/progress.ts';
 import { objectsAt, withObjectsAt } from '../on-objects/looked-at.ts';
 import type { proveErasedOptions } from './options.ts';
 
@@ -95,26 +96,14 @@ interface Sought<S extends ErasureSummary> {
 /** Tells findings as they come, and then the verdict. `where` names what was searched. */
 async function report<S extends ErasureSummary>(search: Search<S>, where: Readonly<Record<string, string>>, sought: Sought<S>, io: Io): Promise<ExitCode> {
   const { json } = sought;
-  const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
   const waiting = new Findings(io);
-  try {
-    let next = await search.next();
-    for (; next.done !== true; next = await search.next()) {
-      const message = next.value;
-      if (message.kind === 'progress') progress.update({ label: 'searching', bytesDone: message.bytesDone, bytesTotal: message.bytesTotal });
-      else {
-        progress.clear();
-        if (json) line(io.stdout, JSON.stringify(message));
-        else waiting.tell(message);
-      }
-    }
-    progress.clear();
-    waiting.end();
-    line(io.stdout, json ? JSON.stringify({ kind: 'summary', ...where, ...next.value, ...(sought.stream !== null && { streamKnown: isKnown(next.value) }) }) : summaryText(next.value, Object.values(where)[0]!, sought, io));
-    return next.value.traces === 0 ? EXIT.ok : EXIT.failed;
-  } finally {
-    progress.clear();
-  }
+  const summary = await followSearch(search, io, ({ bytesDone, bytesTotal }) => ({ label: 'searching', bytesDone, bytesTotal }), (found) => {
+    if (json) line(io.stdout, JSON.stringify(found));
+    else waiting.tell(found);
+  });
+  waiting.end();
+  line(io.stdout, json ? JSON.stringify({ kind: 'summary', ...where, ...summary, ...(sought.stream !== null && { streamKnown: isKnown(summary) }) }) : summaryText(summary, Object.values(where)[0]!, sought, io));
+  return summary.traces === 0 ? EXIT.ok : EXIT.failed;
 }
 
 /** Tells findings. Of an object that goes by itself the first one is told, and how many more there are: commits hold copies of those before them. */

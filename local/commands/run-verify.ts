@@ -1,9 +1,9 @@
 import * as path from 'node:path';
 import { isSkuaError } from '../../core/errors.ts';
 import { verifyObjects } from '../../core/object-log/overlay/verify.ts';
-import type { VerifyObjectsSummary } from '../../core/object-log/overlay/verify.ts';
+import type { VerifyObjectsNote, VerifyObjectsSummary } from '../../core/object-log/overlay/verify.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
-import type { VerifyFinding, VerifyNote } from '../../core/verify/run.ts';
+import type { VerifyFinding, VerifyNote, VerifyProgress } from '../../core/verify/run.ts';
 import { verifyDirectory } from '../../core/verify/verify.ts';
 import type { VerifySummary } from '../../core/verify/verify.ts';
 import { systemClock } from '../../infra/clock.ts';
@@ -13,10 +13,11 @@ import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import type { Input } from '../cli/command.ts';
 import { requireDirectory } from '../cli/directory.ts';
 import { CommandError, UsageError } from '../cli/failure.ts';
-import { coloursFor, EXIT, line } from '../cli/io.ts';
+import { coloursFor, counted, EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io } from '../cli/io.ts';
-import { durationText, Progress } from '../cli/progress.ts';
-import type { Phases } from '../cli/progress.ts';
+import { followSearch } from '../cli/findings.ts';
+import { durationText } from '../cli/progress.ts';
+import type { Phases, ProgressState } from '../cli/progress.ts';
 import { objectsAt, withObjectsAt } from '../on-objects/looked-at.ts';
 import { newScratch } from '../on-objects/scratch.ts';
 import { lookedAt } from '../store/look-at-directory.ts';
@@ -24,6 +25,10 @@ import type { verifyOptions } from './options.ts';
 
 const PHASES = { log: 'checking the log', index: 'checking the index', 'scavenge-database': 'checking the scavenge database' } as const;
 const SHARES: Phases = { [PHASES.log]: 72, [PHASES.index]: 24, [PHASES['scavenge-database']]: 4 };
+
+function stateOf({ phase, bytesDone, bytesTotal }: VerifyProgress): ProgressState {
+  return { label: PHASES[phase], phases: SHARES, bytesDone, bytesTotal };
+}
 
 /** Checks a directory and reports what is wrong as it is found. */
 export async function runVerify({ options, given, positionals }: Input<typeof verifyOptions>, io: Io): Promise<ExitCode> {
@@ -41,57 +46,33 @@ export async function runVerify({ options, given, positionals }: Input<typeof ve
   await requireDirectory(directory);
   const storage = new FilesystemStorage({ root: directory, mustExist: true, ...(options.index !== null && { indexRoot: options.index }) });
   const started = systemClock.monotonicMs();
-  const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
   const over = await lookedAt(directory, options.index, true, io);
   try {
     const run = verifyDirectory({ storage: over?.storage ?? storage, digests: nodeDigests, clock: systemClock, scavengeStates: over?.states ?? new SqliteScavengeStates({ indexRoot: storage.indexRoot }) });
-    let next = await run.next();
-    for (; next.done !== true; next = await run.next()) {
-      const message = next.value;
-      if (message.kind === 'progress') {
-        progress.update({ label: PHASES[message.phase], phases: SHARES, bytesDone: message.bytesDone, bytesTotal: message.bytesTotal });
-      } else {
-        progress.clear();
-        line(io.stdout, options.json ? JSON.stringify(message) : findingText(message, io));
-      }
-    }
-    progress.clear();
+    const summary = await followSearch(run, io, stateOf, (found) => line(io.stdout, options.json ? JSON.stringify(found) : findingText(found, io)));
     const seconds = (systemClock.monotonicMs() - started) / 1000;
-    line(io.stdout, options.json ? JSON.stringify({ kind: 'summary', directory, ...next.value, seconds }) : summaryText(next.value, directory, seconds, io));
-    return next.value.errors === 0 ? EXIT.ok : EXIT.failed;
+    line(io.stdout, options.json ? JSON.stringify({ kind: 'summary', directory, ...summary, seconds }) : summaryText(summary, directory, seconds, io));
+    return summary.errors === 0 ? EXIT.ok : EXIT.failed;
   } catch (error) {
     if (isSkuaError(error, 'file_not_found')) throw new CommandError('not_a_data_directory', `${error.message} Directory: ${directory}.`, EXIT.unreachable);
     throw error;
   } finally {
-    progress.clear();
     await over?.remove();
   }
 }
 
 async function verifyObjectsAt(place: ObjectPlace, json: boolean, io: Io): Promise<ExitCode> {
   const started = systemClock.monotonicMs();
-  const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
   const scratch = await newScratch();
   try {
     return await withObjectsAt(place, io, async (world) => {
-      const run = verifyObjects({ world, scratch: scratch.storage });
-      let next = await run.next();
-      for (; next.done !== true; next = await run.next()) {
-        const message = next.value;
-        if (message.kind === 'progress') {
-          progress.update({ label: PHASES[message.phase], phases: SHARES, bytesDone: message.bytesDone, bytesTotal: message.bytesTotal });
-          continue;
-        }
-        progress.clear();
-        line(io.stdout, json ? JSON.stringify(message) : message.kind === 'note' ? `${coloursFor(io.stdout, io.env).dim('note   ')} ${message.message}` : findingText(message, io));
-      }
-      progress.clear();
+      const text = (found: VerifyFinding | VerifyObjectsNote) => (found.kind === 'note' ? `${coloursFor(io.stdout, io.env).dim('note   ')} ${found.message}` : findingText(found, io));
+      const summary = await followSearch(verifyObjects({ world, scratch: scratch.storage }), io, stateOf, (found) => line(io.stdout, json ? JSON.stringify(found) : text(found)));
       const seconds = (systemClock.monotonicMs() - started) / 1000;
-      line(io.stdout, json ? JSON.stringify({ kind: 'summary', storage: world.objects.place, ...next.value, seconds }) : objectsText(next.value, world.objects.place, seconds, io));
-      return next.value.errors === 0 ? EXIT.ok : EXIT.failed;
+      line(io.stdout, json ? JSON.stringify({ kind: 'summary', storage: world.objects.place, ...summary, seconds }) : objectsText(summary, world.objects.place, seconds, io));
+      return summary.errors === 0 ? EXIT.ok : EXIT.failed;
     });
   } finally {
-    progress.clear();
     await scratch.remove();
   }
 }
@@ -116,8 +97,4 @@ function summaryText(summary: Pick<VerifySummary, 'chunks' | 'records' | 'events
     : warnings > 0 ? colours.yellow(`nothing wrong found, ${counted(warnings, 'warning')}`) : colours.green('nothing wrong found');
   const limits = notes === 0 ? '' : ` What no checksum covers is told above (${counted(notes, 'note')}).`;
   return `${directory}: ${verdict}.${limits} Looked at ${looked} in ${durationText(seconds)}.`;
-}
-
-function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }
