@@ -64,11 +64,6 @@ export class QuickJsSandbox implements RoutingSandbox {
   /** Worker threads that exist now. */
   get threads(): number { return this.#pool.size; }
 
-  /** Starts the threads, so that the first call need not wait for them. */
-  start(): void {
-    background(this.#pool.fill());
-  }
-
   async check(script: string): Promise<string | null> {
     const answer = await this.#run(CHECKS, script, { kind: 'check', requestJson: '', nowMs: this.#clock.nowMs(), seed: 0 });
     return 'reason' in answer ? answer.reason : null;

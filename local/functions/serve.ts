@@ -35,8 +35,6 @@ interface ServeOptions {
 
 export interface ServedFunctions {
   readonly url: string;
-  /** One tick, unless one is under way; its report. */
-  tick(): Promise<Outcome | null>;
   close(): Promise<void>;
 }
 

@@ -33,6 +33,6 @@ export function startSampler(): void {
   });
 }
 
-function inMs(seconds: number | null): number | null {
+export function inMs(seconds: number | null): number | null {
   return seconds === null ? null : seconds * 1_000;
 }

@@ -1,5 +1,4 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { errorOf } from '../../api/problem.ts';
 import { announce } from '../../lib/announce.ts';
 import { bytesText, countText, numberText, percentText } from '../../lib/format.ts';
 import { setQuery } from '../../lib/router.ts';
@@ -10,9 +9,8 @@ import { EmptyState, ErrorState } from '../../parts/empty-state.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
 import { Stat } from '../../parts/stat.tsx';
 import { Time } from '../../parts/time.tsx';
-import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
-import { startDryRun, useDryRun } from '../scavenge/dry-run.ts';
+import { useDryRun, useStart } from '../scavenge/dry-run.ts';
 import type { DryRunDocument } from '../../../../../handlers/scavenging/scavenge.ts';
 import { RunProgress, StopButton } from '../scavenge/run-bar.tsx';
 import { filesBehind, useRun } from '../scavenge/run.ts';
@@ -36,28 +34,16 @@ export default function Chunks({ query }: ViewProps) {
   const { list, polled } = useChunks();
   const { report, isUnderWay } = useDryRun();
   const run = useRun();
-  const [isStarting, setStarting] = useState(false);
+  const { isStarting, start } = useStart(run.current);
   const isRunning = run.scavengeId !== null;
   useEffect(() => {
     if (isRunning) announce(run.isDry === true ? 'A dry run has begun' : 'A scavenge has begun');
   }, [isRunning]);
 
-  const count = async () => {
-    setStarting(true);
-    try {
-      await startDryRun();
-      await run.current.refresh();
-    } catch (thrown) {
-      const error = errorOf(thrown);
-      toast(`${error.message}${error.hint === null ? '' : ` ${error.hint}`}`, 'bad');
-    } finally {
-      setStarting(false);
-    }
-  };
   const error = polled.error.value;
   return (
     <>
-      <ViewHead title="Chunk map" about="Every file of the log in its order, oldest first." actions={<><Button icon="search" isBusy={isStarting || isUnderWay} isDisabled={isRunning && !isUnderWay} title={isRunning && !isUnderWay ? 'A scavenge is running' : undefined} onClick={() => void count()}>{report === null ? 'Count what could go' : 'Count again'}</Button><Button kind="primary" icon="scavenge" href="/scavenge">Scavenge</Button></>} />
+      <ViewHead title="Chunk map" about="Every file of the log in its order, oldest first." actions={<><Button icon="search" isBusy={isStarting || isUnderWay} isDisabled={isRunning && !isUnderWay} title={isRunning && !isUnderWay ? 'A scavenge is running' : undefined} onClick={() => void start()}>{report === null ? 'Count what could go' : 'Count again'}</Button><Button kind="primary" icon="scavenge" href="/scavenge">Scavenge</Button></>} />
       {list !== null ? <Whole list={list} report={report} run={run} query={query} /> : error !== null ? <ErrorState error={error} what="The chunk map" onRetry={() => void polled.refresh()} /> : <Skeleton lines={8} />}
     </>
   );

@@ -13,7 +13,7 @@ import { Loading } from '../../parts/loading.tsx';
 import { Bytes, Num } from '../../parts/amount.tsx';
 import { Stat } from '../../parts/stat.tsx';
 import { Time } from '../../parts/time.tsx';
-import { OVERVIEW_HISTORY } from '../../shell/sampler.ts';
+import { inMs, OVERVIEW_HISTORY } from '../../shell/sampler.ts';
 import { Charts } from './charts.tsx';
 import { Disk, LOW_SHARE } from './disk.tsx';
 import { Members } from './members.tsx';
@@ -83,8 +83,4 @@ function Known({ data }: { readonly data: OverviewView }) {
       </div>
     </>
   );
-}
-
-function inMs(seconds: number | null): number | null {
-  return seconds === null ? null : seconds * 1_000;
 }

@@ -1,5 +1,4 @@
 import { useMemo, useState } from 'preact/hooks';
-import { errorOf } from '../../api/problem.ts';
 import { bytesText, countText, numberText, percentText } from '../../lib/format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
@@ -10,8 +9,7 @@ import { Stat } from '../../parts/stat.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
-import { toast } from '../../parts/toast.tsx';
-import { startDryRun, useDryRun } from './dry-run.ts';
+import { useDryRun, useStart } from './dry-run.ts';
 import type { DryRunChunk } from '../../../../../core/scavenge/api.ts';
 import type { DryRunDocument } from '../../../../../handlers/scavenging/scavenge.ts';
 import type { Run } from './run.ts';
@@ -23,21 +21,9 @@ import type { Outcome } from './thresholds.ts';
 /** What a scavenge would win, counted without changing anything, and what of it at which threshold. */
 export function DryRunTab({ run }: { readonly run: Run }) {
   const { report, isUnderWay } = useDryRun();
-  const [isStarting, setStarting] = useState(false);
+  const { isStarting, start } = useStart(run.current);
   const isOther = run.scavengeId !== null && run.isDry === false;
-  const count = async () => {
-    setStarting(true);
-    try {
-      await startDryRun();
-      await run.current.refresh();
-    } catch (thrown) {
-      const error = errorOf(thrown);
-      toast(`${error.message}${error.hint === null ? '' : ` ${error.hint}`}`, 'bad');
-    } finally {
-      setStarting(false);
-    }
-  };
-  const button = (text: string) => <Button kind={report === null ? 'primary' : 'plain'} icon="search" isBusy={isStarting || isUnderWay} isDisabled={isOther} title={isOther ? 'A scavenge is running' : undefined} onClick={() => void count()}>{text}</Button>;
+  const button = (text: string) => <Button kind={report === null ? 'primary' : 'plain'} icon="search" isBusy={isStarting || isUnderWay} isDisabled={isOther} title={isOther ? 'A scavenge is running' : undefined} onClick={() => void start()}>{text}</Button>;
   return (
     <>
       {run.scavengeId !== null && <Card><div class="row"><div class="grow"><RunProgress run={run} /></div><StopButton run={run} isSmall /></div></Card>}

@@ -1,9 +1,12 @@
 import { signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { post } from '../../api/client.ts';
 import { usePolled } from '../../api/polled.ts';
+import type { Polled } from '../../api/polled.ts';
+import { errorOf } from '../../api/problem.ts';
 import { announce } from '../../lib/announce.ts';
 import { keep, kept } from '../../lib/kept.ts';
+import { toast } from '../../parts/toast.tsx';
 import type { DryRunDocument } from '../../../../../handlers/scavenging/scavenge.ts';
 
 /** Dry runs: what a scavenge would win, counted without changing anything. The last one that is known is shown by the map and by the view of scavenges. */
@@ -24,9 +27,23 @@ export function followDryRun(scavengeId: string | null): void {
   keep(KEPT, scavengeId);
 }
 
-export async function startDryRun(): Promise<void> {
-  const { scavengeId } = await post<{ readonly scavengeId: string }>('/admin/scavenge', undefined, { query: { dryRun: true } });
-  followDryRun(scavengeId);
+/** What starts a dry run, and whether it is being started. */
+export function useStart(current: Pick<Polled<unknown>, 'refresh'>): { readonly isStarting: boolean; start(): Promise<void> } {
+  const [isStarting, setStarting] = useState(false);
+  const start = async () => {
+    setStarting(true);
+    try {
+      const { scavengeId } = await post<{ readonly scavengeId: string }>('/admin/scavenge', undefined, { query: { dryRun: true } });
+      followDryRun(scavengeId);
+      await current.refresh();
+    } catch (thrown) {
+      const error = errorOf(thrown);
+      toast(`${error.message}${error.hint === null ? '' : ` ${error.hint}`}`, 'bad');
+    } finally {
+      setStarting(false);
+    }
+  };
+  return { isStarting, start };
 }
 
 export interface DryRun {
