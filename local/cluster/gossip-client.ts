@@ -1,28 +1,11 @@
+import type { MemberDocument as Member } from '../../handlers/node/information.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT } from '../cli/io.ts';
 import { expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 
-/** A member as GET `/gossip` tells of it. Servers of the reference leave out the last three. */
-export interface MemberDocument {
-  readonly instanceId: string;
-  readonly state: string;
-  readonly isAlive: boolean;
-  readonly httpEndPointIp: string;
-  readonly httpEndPointPort: number;
-  readonly lastCommitPosition: number;
-  readonly writerCheckpoint: number;
-  readonly epochNumber: number;
-  readonly nodePriority: number;
-  readonly isReadOnlyReplica: boolean;
-  readonly esVersion: string;
-  /** Number of the last commit in its copy. */
-  readonly appliedCommit?: number;
-  /** Of the scavenge that goes on there. */
-  readonly scavengeId?: string | null;
-  /** For how long the bucket has not answered it, in milliseconds. */
-  readonly bucketSilentMs?: number;
-}
+/** What is shown of a member as GET `/gossip` tells of it. Servers of the reference leave out the last three. */
+export type MemberDocument = Pick<Member, 'instanceId' | 'state' | 'isAlive' | 'httpEndPointIp' | 'httpEndPointPort' | 'lastCommitPosition' | 'writerCheckpoint' | 'epochNumber' | 'nodePriority' | 'isReadOnlyReplica' | 'esVersion' | 'appliedCommit' | 'scavengeId' | 'bucketSilentMs'>;
 
 /** What one member knows of all. */
 export interface GossipDocument {

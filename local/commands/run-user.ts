@@ -8,6 +8,7 @@ import type { PasswordFormat } from '../../core/security/passwords.ts';
 import { ADMINISTRATORS, isAdministrator } from '../../core/security/principal.ts';
 import { createSecurity, DEFAULT_PASSWORD } from '../../core/security/security.ts';
 import type { EventStore } from '../../core/streams/api.ts';
+import type { UserDocument } from '../../handlers/users/documents.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
@@ -22,13 +23,7 @@ import { openDirectory } from '../store/open-directory.ts';
 import type { userListOptions, userResetPasswordOptions } from './options.ts';
 
 /** A user as the command shows it, and as the API of users has it. */
-interface Listed {
-  readonly loginName: string;
-  readonly fullName: string | null;
-  readonly groups: readonly string[];
-  readonly disabled: boolean;
-  readonly passwordFormat: User['passwordFormat'];
-}
+type Listed = Pick<UserDocument, 'loginName' | 'fullName' | 'groups' | 'disabled'> & Pick<User, 'passwordFormat'>;
 
 export async function runUserList({ options, given }: Input<typeof userListOptions>, io: Io): Promise<ExitCode> {
   const { db, index, json } = options;
