@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +8,7 @@ import type { Input } from '../cli/command.ts';
 import { CommandError } from '../cli/failure.ts';
 import { EXIT, line } from '../cli/io.ts';
 import type { ExitCode, Io, Output } from '../cli/io.ts';
+import { listenForInterrupt } from '../cli/signals.ts';
 import { FUNCTION_NAMES, serveFunctions } from '../functions/serve.ts';
 import type { ServedFunctions } from '../functions/serve.ts';
 import { bundled } from '../cli/version.ts';
@@ -23,11 +25,13 @@ export async function runFunctionsServe({ options }: Input<typeof functionsServe
     onOutput: (name, text) => { for (const each of text.split('\n')) if (each !== '') line(io.stderr, `${name.padEnd(7)} ${each}`); },
   }));
   // Whoever reads that it is there may end it at once.
-  const ending = interrupted(io);
+  const interrupt = listenForInterrupt('', io);
   line(io.stdout, `The functions answer at ${served.url}, with their data in ${storage}`);
   line(io.stdout, options['no-ticks'] ? `POST ${served.url}/tick runs a tick.` : `A tick runs every minute, and at POST ${served.url}/tick.`);
-  await ending;
+  // Nothing that is acknowledged is in memory only, so a second one may end the process.
+  await once(interrupt.signal, 'abort');
   await served.close();
+  interrupt.release();
   return EXIT.ok;
 }
 
@@ -43,17 +47,6 @@ async function listen(port: number, start: () => Promise<ServedFunctions>): Prom
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     throw new CommandError('port_in_use', `Port ${port} is in use on 127.0.0.1. Choose another with --port, or 0 for any free one.`, EXIT.unreachable);
   }
-}
-
-/** Resolves with the first Ctrl+C or SIGTERM; nothing that is acknowledged is in memory only, so the second one may end the process. */
-function interrupted({ process }: Io): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      for (const name of ['SIGINT', 'SIGTERM'] as const) process.off(name, end);
-      resolve();
-    };
-    for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, end);
-  });
 }
 
 const ROOT = new URL('../../', import.meta.url);
