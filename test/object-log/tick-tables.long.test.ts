@@ -8,4 +8,3 @@ await import('../scavenge/tables-records.test.ts');
 await import('../scavenge/tables-emptied.test.ts');
 await import('../scavenge/tables-index.test.ts');
 await import('../scavenge/tables-reads.test.ts');
-await import('../scavenge/tables-history.test.ts');

@@ -3,7 +3,7 @@ import type { ScavengeState } from '../../core/ports/scavenge-state.ts';
 import { MERGE_CHUNKS_JOB } from '../../core/scavenge/chunk-merging.ts';
 import { AGE_DEFAULT_S, E_MS } from './notation.ts';
 import { expectWorld } from './notation-check.ts';
-import { Learner, learn } from './learn-kit.ts';
+import { Learner } from './learn-kit.ts';
 import type { LearnerOptions } from './learn-kit.ts';
 import type { World } from './notation-world.ts';
 
@@ -62,14 +62,6 @@ describe('accumulation', () => {
     expect(await learner.accumulate()).toEqual({ restedMs: 0, chunks: 2, records: 4, metadata: 1, tombstones: 1, recordCounts: [[0, 3], [1, 1]] });
   });
 
-  it.each([
-    ['tp#0($$a) | SP', 'Found metadata in transaction in stream $$a'],
-    ['T($$a) | SP', 'Found Tombstone in metadata stream $$a'],
-    ['tb#0, T(a)+#0 | SP', 'Found Tombstone in transaction in stream a'],
-  ])('fails for %s', async (log, message) => {
-    await expect(accumulated(log.replace('tp#0', 'tb#0($$a), tp#0'))).rejects.toMatchObject({ code: 'scavenge_failed', message });
-  });
-
   it('keeps tombstones in both rows', async () => {
     const { world } = await accumulated('M0(a){mc=3}, M1(a){mc=4}, T(a) | SP');
     expect(original(world, 'a')).toMatchObject({ isTombstoned: true, maxCount: 4, status: 1 });
@@ -78,47 +70,11 @@ describe('accumulation', () => {
     await expectWorld(world, { weights: [4] });
   });
 
-  it('has fixed metadata for metastreams (rows 56 and 57)', async () => {
-    const { world } = await learn('M0($$a){mc=3}, M0(a){mc=1}, M1(a){mc=2}, M2(a){mc=2}, M3(a){mc=2}, M1($$a){mc=1} | SP', { point: 'SP' });
-    await expectWorld(world, { dp: { $$a: 3, $$$$a: 1 }, rows: { a: 'active' }, weights: [8, 0] });
-    expect(original(world, '$$a')).toBeUndefined();
-  });
-
-  describe.each([
-    ['no shared hash', {}],
-    ['all four share one', { y: 'x', $$x: 'x', $$y: 'x' }],
-    ['only x, y', { y: 'x' }],
-    ['only $$x, $$y', { $$y: '$$x' }],
-    ['both pairs', { y: 'x', $$y: '$$x' }],
-    ['crossed', { $$x: 'y', $$y: 'x' }],
-  ])('row 53 with %s', (_name, collide) => {
-    it.each([0, 1, 2])('and %i tables', async (tablesCount) => {
-      const { world } = await learn('M0(x){mc=1}, M0(y){mc=2}, M1(x){mc=3}, M1(y){mc=4} | SP', { point: 'SP', collide, tablesCount });
-      await expectWorld(world, { dp: { $$x: 1, $$y: 1 }, weights: [4, 0] });
-      expect(original(world, 'x')).toMatchObject({ maxCount: 3 });
-      expect(original(world, 'y')).toMatchObject({ maxCount: 4 });
-    });
-  });
-
-  it('does not let the metadata of one stream hit another with its hash (rows 52, 54, 55)', async () => {
-    const x = await learn('M0(x){mc=1}, y0, y1 | SP', { point: 'SP', collide: { y: 'x' } });
-    await expectWorld(x.world, { weights: [0, 0], dp: { x: 0 }, rows: { y: 'gone' } });
-    const same = await learn('x0, M0(x){mc=1} | SP', { point: 'SP', collide: { $$x: 'x' } });
-    await expectWorld(same.world, { weights: [0, 0], dp: { x: 0 } });
-    const a = await learn('a0, c0, a1, a2, M0(a){mc=2} | SP', { point: 'SP', collide: { c: 'a' } });
-    await expectWorld(a.world, { weights: [2, 0], dp: { a: 1 } });
-  });
-
   it('finds a collision when its second stream comes by, and moves what is stored', async () => {
     const { world } = await accumulated('M0(x){mc=1} | y0 | z0 | M1(x){mc=2} | SP', { collide: { y: 'x', z: 'x' } });
     expect([...ask(world, (state) => state.collisions())].sort()).toEqual(['x', 'y', 'z']);
     expect(original(world, 'x')).toMatchObject({ maxCount: 2 });
     expect(original(world, 'y')).toBeUndefined();
-  });
-
-  it('weighs the last metadata record of a tombstoned stream only, also under collisions (row 4)', async () => {
-    const { world } = await accumulated('M0(x){mc=1}, x0, x1 | y0, y1, T(y) | SP', { collide: { y: 'x', $$y: '$$x' } });
-    await expectWorld(world, { weights: [0, 0, 0] });
   });
 
   it('asks the index where the records of a scavenged chunk are gone', async () => {

@@ -39,35 +39,16 @@ test('a run in several parts that starts afresh uses the point that a part of it
   expect(fresh(0, point(5))).toMatchObject({ kind: 'write' });
 });
 
-test('nothing stored and no point: the first point is written', () => {
-  expect(begin(null, null, false)).toEqual({ kind: 'write', after: -1, fromChunk: 0 });
-});
-
-test('nothing stored, no point, syncOnly: nothing to do', () => {
-  expect(begin(null, null, true)).toEqual({ kind: 'nothing' });
-});
-
-test('nothing stored and a point: it is used, and everything is accumulated', () => {
-  for (const syncOnly of [false, true]) expect(begin(null, point(4), syncOnly)).toEqual({ kind: 'use', point: point(4), fromChunk: 0 });
-});
-
-test('done, and no point in the log: as without anything stored', () => {
-  expect(begin(done(2), null, false)).toMatchObject({ kind: 'write', after: -1 });
-  expect(begin(done(2), null, true)).toEqual({ kind: 'nothing' });
-});
-
-test('done, and a newer point: the newest is used, accumulating behind the one that is done', () => {
-  for (const syncOnly of [false, true]) expect(begin(done(2), point(5), syncOnly)).toEqual({ kind: 'use', point: point(5), fromChunk: 3 });
-});
-
-test('done, and no newer point: one is written behind it', () => {
-  expect(begin(done(2), point(2), false)).toEqual({ kind: 'write', after: 2, fromChunk: 3 });
-  expect(begin(done(2), point(1), false)).toEqual({ kind: 'write', after: 2, fromChunk: 3 });
-});
-
-test('done, no newer point, syncOnly: nothing to do', () => {
-  expect(begin(done(2), point(2), true)).toEqual({ kind: 'nothing' });
-  expect(begin(done(2), point(1), true)).toEqual({ kind: 'nothing' });
+test.each([
+  ['nothing stored and no point', null, null, { kind: 'write', after: -1, fromChunk: 0 }, { kind: 'nothing' }],
+  ['nothing stored and a point', null, point(4), { kind: 'use', point: point(4), fromChunk: 0 }, { kind: 'use', point: point(4), fromChunk: 0 }],
+  ['done, and no point in the log', done(2), null, { kind: 'write', after: -1 }, { kind: 'nothing' }],
+  ['done, and a newer point', done(2), point(5), { kind: 'use', point: point(5), fromChunk: 3 }, { kind: 'use', point: point(5), fromChunk: 3 }],
+  ['done, and no newer point', done(2), point(2), { kind: 'write', after: 2, fromChunk: 3 }, { kind: 'nothing' }],
+  ['done, and an older point', done(2), point(1), { kind: 'write', after: 2, fromChunk: 3 }, { kind: 'nothing' }],
+])('%s', (_, checkpoint, latest, expected, expectedOfSyncOnly) => {
+  expect(begin(checkpoint, latest, false)).toMatchObject(expected);
+  expect(begin(checkpoint, latest, true)).toEqual(expectedOfSyncOnly);
 });
 
 /** The examples of section 6.5: two threads, chunks that end at 10, 20, 30, 40 and 50. */

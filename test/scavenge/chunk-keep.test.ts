@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { streamHasher } from '../../core/stream-hash.ts';
-import { parsePrepare, PrepareFields, RecordFrame, TOMBSTONE } from '../../core/log/records.ts';
+import { parsePrepare, PrepareFields, RecordFrame } from '../../core/log/records.ts';
 import type { ScavengeState } from '../../core/ports/scavenge-state.ts';
 import { GOES, KeepRule } from '../../core/scavenge/keep-rule.ts';
-import { collidingHasher } from '../support/colliding-hasher.ts';
 import { Random } from '../support/random.ts';
 import { event, NOW_MS, runSettings, statesWith } from './chunk-kit.ts';
 import type { EventInput } from './chunk-kit.ts';
@@ -30,13 +29,6 @@ function ruleFor(rows: Parameters<typeof statesWith>[0], more: Parameters<typeof
 }
 
 describe('which records stay (scavenge.md 6.2)', () => {
-  it('everything of a stream without a row, and everything from the scavenge point on', () => {
-    const rule = ruleFor({ a: { discardPoint: 5, maybeDiscardPoint: 5 } }, { position: 1_000 });
-    expect(keeps(rule, { stream: 'b', number: 0 })).toBe(true);
-    expect(keeps(rule, { stream: 'a', number: 0, position: 999 })).toBe(false);
-    expect(keeps(rule, { stream: 'a', number: 0, position: 1_000 })).toBe(true);
-  });
-
   it.each([
     [2, NOW_MS, 0, false], [3, NOW_MS - 2 * DAY_MS - 1, 9_999, false], [3, NOW_MS - 2 * DAY_MS, 4, false],
     [3, NOW_MS - 2 * DAY_MS, 5, true], [3, NOW_MS - 2 * DAY_MS, 6, true], [5, 0, 0, false], [6, 0, 0, true],
@@ -60,27 +52,6 @@ describe('which records stay (scavenge.md 6.2)', () => {
     ['tombstone in a transaction, unsafe', { isTombstoned: true }, DELETE, true, false],
   ])('%s', (_what, row, flags, unsafe, stays) => {
     expect(keeps(ruleFor({ a: { maybeDiscardPoint: 9, ...row } }, { unsafe }), { stream: 'a', number: 0, flags })).toBe(stays);
-  });
-
-  it('the tombstone, but with the unsafe option', () => {
-    const rows = { a: { isTombstoned: true, discardPoint: TOMBSTONE, maybeDiscardPoint: TOMBSTONE } };
-    const tombstone = { stream: 'a', number: TOMBSTONE, flags: 0x2e };
-    expect(keeps(ruleFor(rows), tombstone)).toBe(true);
-    expect(keeps(ruleFor(rows, { unsafe: true }), tombstone)).toBe(false);
-    expect(keeps(ruleFor(rows), { stream: 'a', number: 7 })).toBe(false);
-  });
-
-  it('metadata from the discard point of its stream on, and none of a tombstoned stream', () => {
-    expect(keeps(ruleFor({ $$a: { discardPoint: 2 } }), { stream: '$$a', number: 1 })).toBe(false);
-    expect(keeps(ruleFor({ $$a: { discardPoint: 2 } }), { stream: '$$a', number: 2 })).toBe(true);
-    expect(keeps(ruleFor({ $$a: { discardPoint: 2, isTombstoned: true } }), { stream: '$$a', number: 3 })).toBe(false);
-    expect(keeps(ruleFor({ a: { discardPoint: 5 } }), { stream: '$$a', number: 1 })).toBe(true);
-  });
-
-  it('by name when all hashes are the same', () => {
-    const rule = ruleFor({ a: { discardPoint: 2, maybeDiscardPoint: 2 }, b: { discardPoint: 4, maybeDiscardPoint: 4 }, $$a: { discardPoint: 6 }, $$b: {}, c: {} }, {}, collidingHasher);
-    const answers = ['a', 'b', '$$a', '$$b', 'c', 'a', 'b'].map((stream) => keeps(rule, { stream, number: 3 }));
-    expect(answers).toEqual([true, false, false, true, true, true, false]);
   });
 });
 

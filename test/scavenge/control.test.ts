@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { isSkuaError, SkuaError } from '../../core/errors.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/text.ts';
-import { append, checkpointOf, eventsOf, fill, historyOf, leftovers, openWorld, recordsBelow, runToEnd, setMetadata, type World } from './control-kit.ts';
+import { append, checkpointOf, eventsOf, fill, historyOf, leftovers, openWorld, recordsBelow, runToEnd, type World } from './control-kit.ts';
 
 /** What an uninterrupted run leaves of `fill`. */
 async function undisturbed(events?: number): Promise<{ records: string[]; point: number; files: string[] }> {
@@ -122,26 +122,6 @@ test.each(JOBS)('a run stopped in %s goes on where it was, under a new id and to
   expect(await eventsOf(world.open, '$scavengePoints')).toHaveLength(1);
   expect(await recordsBelow(world.open, expected.point)).toEqual(expected.records);
   await expectScavenged(world);
-  await world.open.close();
-});
-
-test('a stop in the middle of the chunks leaves the checkpoint at the last one that is done', async () => {
-  const world = await openWorld({ scavenge: { disableMerging: true } });
-  await fill(world.open);
-  const sources: unknown[] = [];
-  world.jobs.hook = (name, args, nth) => {
-    if (name !== 'scavenge.execute-chunk') return;
-    sources.push(args['source']);
-    if (nth === 3) void world.open.scavenger.stop('current');
-  };
-  await runToEnd(world);
-  expect(checkpointOf(world)).toMatchObject({ stage: 'ExecutingChunks', doneChunk: 1 });
-  await runToEnd(world);
-  expect(sources[2]).toBe(sources[3]);
-  expect(new Set(sources).size).toBe(sources.length - 1);
-  // Names as if nothing had come between: each was rewritten once.
-  const names = (await world.storage.list('')).filter((name) => /^chunk-.*\.0*[1-9]/.test(name));
-  expect(names.every((name) => name.endsWith('.000001'))).toBe(true);
   await world.open.close();
 });
 
@@ -270,21 +250,6 @@ test('a run that is cut off by a shutdown writes no completion, and the next sta
   await again.open.close();
 });
 
-test('syncOnly without a point that is new does nothing, and that is a success', async () => {
-  const world = await openWorld();
-  await fill(world.open, 10);
-  const id = await runToEnd(world, { syncOnly: true });
-  expect(world.open.scavenger.last()).toMatchObject({ result: 'Success' });
-  expect(world.jobs.ran).toEqual([]);
-  expect(checkpointOf(world)).toBeNull();
-  expect((await historyOf(world.open, id)).map(({ type }) => type)).toEqual(['$scavengeStarted', '$scavengeCompleted']);
-  await runToEnd(world);
-  world.jobs.ran.length = 0;
-  await runToEnd(world, { syncOnly: true });
-  expect(world.jobs.ran).toEqual([]);
-  await world.open.close();
-});
-
 test('chunks with nothing to do cost no job', async () => {
   const world = await openWorld();
   await fill(world.open);
@@ -294,23 +259,6 @@ test('chunks with nothing to do cost no job', async () => {
   await runToEnd(world);
   expect(world.jobs.ran.filter((name) => name !== 'scavenge.execute-table' && name !== 'scavenge.merge-chunks')).toEqual(['scavenge.accumulate', 'scavenge.calculate', 'scavenge.clean']);
   expect(world.lines.filter(({ message }) => message.includes('Skipped physical chunk: ')).length).toBeGreaterThan(3);
-  await world.open.close();
-});
-
-test('the threshold of the point decides: below it chunks are skipped and keep their weight, at it they are executed', async () => {
-  const world = await openWorld({ scavenge: { disableMerging: true } });
-  await setMetadata(world.open, 'doomed', { $maxCount: 1 });
-  for (let i = 0; i < 3; i++) await append(world.open, 'doomed', 'thing', encodeText('x'));
-  await runToEnd(world, { threshold: 5 });
-  expect(world.jobs.ran).not.toContain('scavenge.execute-chunk');
-  const state = world.states.open({ pageSizeBytes: 16_384, cacheBytes: 1, hashUsersCacheEntries: 1 });
-  expect(state.weight(0, 0)).toBe(4);
-  state.close();
-  await runToEnd(world, { threshold: 4 });
-  expect(world.jobs.ran.filter((name) => name === 'scavenge.execute-chunk')).toHaveLength(1);
-  await runToEnd(world, { threshold: -5 });
-  // The chunks of all three points.
-  expect(world.jobs.ran.filter((name) => name === 'scavenge.execute-chunk')).toHaveLength(4);
   await world.open.close();
 });
 

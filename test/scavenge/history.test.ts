@@ -27,13 +27,13 @@ async function record(open: OpenStore, id: string, type: string, members: object
   if (type === '$scavengeStarted' || type === '$scavengeCompleted') await append(open, '$scavenges', '$>', encodeText(`${number}@$scavenges-${id}`));
 }
 
-test('119: a history stream that is absent at a start gets its metadata', async () => {
+test('row 119: a history stream that is absent at a start gets its metadata', async () => {
   const world = await restart(await openWorld());
   expect(await metadataOf(world.open, '$scavenges')).toEqual([METADATA]);
   await world.open.close();
 });
 
-test('120: other metadata are written anew, right ones are not', async () => {
+test('row 120: other metadata are written anew, right ones are not', async () => {
   let world = await restart(await openWorld());
   const count = (await world.open.store.streamInfo('$scavenges')).metadataVersion;
   world = await restart(world);
@@ -47,7 +47,7 @@ test('120: other metadata are written anew, right ones are not', async () => {
   await world.open.close();
 });
 
-test('121: a run of this node that was started and not completed is completed as interrupted, with nothing done', async () => {
+test('row 121: a run of this node that was started and not completed is completed as interrupted, with nothing done', async () => {
   const world = await openWorld();
   await record(world.open, ID, '$scavengeStarted', { nodeEndpoint: NODE });
   const next = await restart(world);
@@ -70,7 +70,7 @@ test('121: a run of this node that was started and not completed is completed as
   await third.open.close();
 });
 
-test('122: what its chunks took and saved is summed up', async () => {
+test('row 122: what its chunks took and saved is summed up', async () => {
   const world = await openWorld();
   await record(world.open, ID, '$scavengeStarted', { nodeEndpoint: NODE });
   for (const chunk of [0, 1]) {
@@ -84,7 +84,7 @@ test('122: what its chunks took and saved is summed up', async () => {
   await next.open.close();
 });
 
-test('122 with merges and tables, over more events than a page has', async () => {
+test('row 122 with merges and tables, over more events than a page has', async () => {
   const world = await openWorld();
   await record(world.open, ID, '$scavengeStarted', { nodeEndpoint: NODE });
   for (let chunk = 0; chunk < 120; chunk++) await record(world.open, ID, '$scavengeChunksCompleted', { chunkStartNumber: chunk, chunkEndNumber: chunk, timeTaken: '00:00:00.5000000', spaceSaved: 10 });
@@ -95,7 +95,7 @@ test('122 with merges and tables, over more events than a page has', async () =>
   await next.open.close();
 });
 
-test('123: nothing is written where both events are there, or the run is another node\'s', async () => {
+test('row 123: nothing is written where both events are there, or the run is another node\'s', async () => {
   const world = await openWorld();
   await record(world.open, ID, '$scavengeStarted', { nodeEndpoint: NODE });
   await record(world.open, ID, '$scavengeCompleted', { nodeEndpoint: NODE, result: 'Success' });
@@ -143,7 +143,7 @@ test('a run that is started at once is not taken for one that was cut off', asyn
   await next.open.close();
 });
 
-test('124: a successful run links exactly its first and its last event, and every event is as documented', async () => {
+test('row 124: a successful run links exactly its first and its last event, and every event is as documented', async () => {
   const world = await openWorld();
   await fill(world.open);
   const id = await runToEnd(world);

@@ -126,27 +126,6 @@ describe('index execution where streams share a hash', () => {
 });
 
 describe('the tables of an index', () => {
-  it('row 114: are gone through newest first, each reported, and replaced in their place', async () => {
-    const world = new IndexWorld(new MemoryStorage(), collidingHasher);
-    world.register('a', 'b');
-    await world.chunk(0, SIX.filter((e) => ![200, 300, 500].includes(e.position)));
-    const index = await world.open();
-    await world.tables(index, [SIX.slice(0, 2), SIX.slice(2, 4), SIX.slice(4)]);
-    const before = index.tables().map((table) => table.file);
-    const { reports, error } = await world.run(index);
-    expect(error).toBeNull();
-    expect(reports.map(({ level, index: i, entriesDeleted, entriesKept, wasScavenged, error: text }) => [level, i, entriesDeleted, entriesKept, wasScavenged, text])).toEqual([
-      [0, 2, 1, 1, true, ''], [0, 1, 2, 0, true, ''], [0, 0, 0, 2, false, ''],
-    ]);
-    expect(await rangeOf(index, [0x1234_5678, 0x9abc_def0], 0, 99)).toEqual([[0, 0], [1, 100], [4, 400]]);
-    const after = index.tables();
-    expect(after.map((table) => [table.level, table.entries])).toEqual([[0, 2], [0, 0], [0, 1]]);
-    expect(after[0]!.file).toBe(before[0]);
-    for (const file of before.slice(1)) expect(await world.storage.size(file)).toBeNull();
-    expect((await world.storage.list('index')).length).toBe(3 * 2 + 1);
-    await index.close();
-  });
-
   it('keep level and place in the map', async () => {
     const world = new IndexWorld();
     world.original('a', { discardPoint: 1 });
