@@ -1,11 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Members, newId, silent } from './kit.ts';
+import { batch, event, Members, named, newId, silent, STREAMS } from './kit.ts';
 import type { TestMember } from './kit.ts';
 
-const STREAMS = '/event_store.client.streams.Streams';
-const named = (stream: string) => ({ stream_identifier: { stream_name: Buffer.from(stream).toString('base64') } });
-const event = (id: string) => ({ id: { string: id }, metadata: { type: 't', 'content-type': 'application/json' }, data: Buffer.from('{"a":1}').toString('base64') });
-const batch = (stream: string, id: string, options: object = { any: {} }) => ({ correlation_id: { string: id }, options: { ...named(stream), ...options }, proposed_messages: [event(id)], is_final: true });
 
 let members: Members;
 let leader: TestMember;
@@ -90,21 +86,6 @@ describe('appends of a batch call', () => {
     expect(await call.ended).toMatchObject({ status: 0 });
     expect(call.received.filter(({ success }) => success === undefined)).toEqual([]);
     expect([await third.types('s'), members.forwarded.map(({ to }) => to)]).toEqual([ids, [0, 2]]);
-  });
-
-  test('are made once each where the leader was lost with its answer', async () => {
-    const third = await members.open();
-    const ids = idsOf(5);
-    members.wire = async (deliver) => {
-      members.wire = (again) => again();
-      await deliver();
-      await members.leads(third, follower, leader);
-      throw silent();
-    };
-    const call = follower.grpc.open(`${STREAMS}/BatchAppend`, ids.map((id) => batch('s', id)));
-    expect(await call.ended).toMatchObject({ status: 0 });
-    expect(call.received.filter(({ success }) => success === undefined)).toEqual([]);
-    expect(await third.types('s')).toEqual(ids);
   });
 
   test('are neither written nor refused where nobody knows: their clients are told that they took too long', async () => {

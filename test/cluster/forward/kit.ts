@@ -25,6 +25,12 @@ export const EVENTS = 'application/vnd.eventstore.events+json';
 export const SECRET = 'between us';
 export const PATIENCE_MS = 10_000;
 
+export const STREAMS = '/event_store.client.streams.Streams';
+/** Requests of gRPC. */
+export const named = (stream: string) => ({ stream_identifier: { stream_name: Buffer.from(stream).toString('base64') } });
+export const event = (id: string) => ({ id: { string: id }, metadata: { type: 't', 'content-type': 'application/json' }, data: Buffer.from('{"a":1}').toString('base64') });
+export const batch = (stream: string, id: string, options: object = { any: {} }) => ({ correlation_id: { string: id }, options: { ...named(stream), ...options }, proposed_messages: [event(id)], is_final: true });
+
 export function instanceOf(index: number): string {
   return `${String(index + 1).repeat(8)}-0000-4000-8000-000000000000`;
 }

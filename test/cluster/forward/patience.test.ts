@@ -1,15 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { UNFOLLOWED_MS, UNHEARD_MS } from '../../../core/cluster/ask-leader.ts';
 import type { RequestParts } from '../../../handlers/http/cluster.ts';
-import { EVENTS, Members, newId, originOf, PATIENCE_MS, SECRET, silent } from './kit.ts';
+import { batch, EVENTS, Members, newId, originOf, PATIENCE_MS, SECRET, silent, STREAMS } from './kit.ts';
 import type { TestMember } from './kit.ts';
 
 /** A write that has waited too long, or whose client is gone, takes no place in the log any more: at the member that has it, and at the one that it is passed on to. */
-
-const STREAMS = '/event_store.client.streams.Streams';
-const named = (stream: string) => ({ stream_identifier: { stream_name: Buffer.from(stream).toString('base64') } });
-const event = (id: string) => ({ id: { string: id }, metadata: { type: 't', 'content-type': 'application/json' }, data: Buffer.from('{"a":1}').toString('base64') });
-const batch = (stream: string, id: string) => ({ correlation_id: { string: id }, options: { ...named(stream), any: {} }, proposed_messages: [event(id)], is_final: true });
 
 let members: Members;
 
@@ -83,17 +78,6 @@ describe('a member that stood still', () => {
     expect((await call.until(2))[1]).toMatchObject({ success: { current_revision: '0' } });
     call.halfClose();
     await call.ended;
-  });
-
-  test('nor a call', async () => {
-    const { leader, follower } = await two();
-    follower.lead.knows({ ...leader.lead.self, instanceId: newId() });
-    const call = follower.grpc.call(`${STREAMS}/Append`, [{ options: { ...named('s'), any: {} } }, { proposed_message: event(newId()) }]);
-    await members.cluster.clock.settle();
-    stand(PATIENCE_MS + 1);
-    follower.lead.knows(null);
-    expect(await call).toMatchObject({ status: 14 });
-    expect(await follower.store.store.streamInfo('s')).toMatchObject({ lastEventNumber: -1 });
   });
 });
 
