@@ -11,11 +11,12 @@ import type { Storage } from '../../core/ports/storage.ts';
 import type { OpenStore } from '../../core/store/open-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/text.ts';
-import { verifyDirectory } from '../../core/verify/verify.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
+import { contentOf, copyTo, putFile } from '../log/kit.ts';
+import { findingsOf } from '../support/damage.ts';
 
 /** Copies in memory: a source that is filled step by step, its copies, and nodes started on them. */
 
@@ -72,9 +73,7 @@ export async function filesOf(storage: Storage): Promise<Map<string, Buffer>> {
   for (const folder of FOLDERS) {
     for (const name of await storage.list(folder)) {
       const path = folder === '' ? name : `${folder}/${name}`;
-      const file = await storage.open(path, 'read');
-      files.set(path, Buffer.from(await file.read(0, file.size)));
-      await file.close();
+      files.set(path, Buffer.from(await contentOf(storage, path)));
     }
   }
   return files;
@@ -85,33 +84,21 @@ export async function hashesOf(storage: Storage): Promise<Record<string, string>
   return Object.fromEntries([...await filesOf(storage)].map(([path, bytes]) => [path, createHash('sha1').update(bytes).digest('hex')]));
 }
 
-export async function clone(from: Storage, to: Storage): Promise<void> {
-  for (const [path, bytes] of await filesOf(from)) {
-    const file = await to.create(path);
-    await file.writeAt(0, bytes);
-    await file.sync();
-    await file.close();
-  }
+export function clone(from: Storage, to: Storage): Promise<void> {
+  return copyTo(from, to, FOLDERS);
 }
 
 /** What is wrong with a copy once it is restored as the rules say, and what its streams hold. */
 export async function restored(target: Storage, streams: readonly string[]): Promise<{ readonly wrong: readonly string[]; readonly ids: Readonly<Record<string, readonly string[]>>; readonly end: number }> {
   const storage = new MemoryStorage();
   await clone(target, storage);
-  const chaser = (await filesOf(storage)).get('chaser.chk')!;
-  await storage.remove('truncate.chk');
-  const truncate = await storage.create('truncate.chk');
-  await truncate.writeAt(0, chaser);
-  await truncate.close();
+  await putFile(storage, 'truncate.chk', await contentOf(storage, 'chaser.chk'));
   const open = await openTestStore({ storage, writeEpoch: false });
   const found: Record<string, string[]> = {};
   for (const stream of streams) found[stream] = await idsOf(open, stream);
   const end = open.status().checkpoints.writer;
   await open.close();
-  const wrong: string[] = [];
-  const run = verifyDirectory({ storage, digests: nodeDigests, clock });
-  for (let next = await run.next(); next.done !== true; next = await run.next()) if (next.value.kind === 'finding') wrong.push(`${next.value.file}: ${next.value.code}`);
-  return { wrong, ids: found, end };
+  return { wrong: await findingsOf(storage), ids: found, end };
 }
 
 async function idsOf({ store }: OpenStore, stream: string): Promise<string[]> {

@@ -1,4 +1,3 @@
-import { isOwnName } from '../../core/ports/own-names.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CopySource } from '../../core/backup/copy/index-part.ts';
 import type { SnapshotFile } from '../../core/backup/source/source.ts';
@@ -9,6 +8,7 @@ import type { Storage } from '../../core/ports/storage.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/text.ts';
 import { append, CHUNK_BYTES, clock, copy, filesOf, hashesOf, openSource, recorder, restored, stopped, withSource } from './copy-kit.ts';
+import { putFile } from '../log/kit.ts';
 
 /** Rules 6 to 8 of the interface document: files, names and the order of copying. */
 
@@ -20,12 +20,7 @@ async function grow(stream: string, count: number): Promise<void> {
   await withSource(source, async (open) => { known[stream] = [...known[stream] ?? [], ...await append(open, stream, count)]; });
 }
 
-async function put(storage: Storage, path: string, text: string): Promise<void> {
-  if (isOwnName(path)) await storage.remove(path);
-  const file = await storage.create(path);
-  await file.writeAt(0, encodeText(text));
-  await file.close();
-}
+const put = (storage: Storage, path: string, text: string): Promise<void> => putFile(storage, path, encodeText(text));
 
 async function namesOf(storage: Storage): Promise<string[]> {
   return [...(await filesOf(storage)).keys()].filter((name) => name !== 'skua.lock' && name !== BLOCK_SUMS_FILE).sort();

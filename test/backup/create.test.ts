@@ -16,7 +16,8 @@ import { openTestRepository } from '../support/backup/test-repository.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
-import { append, CHUNK_BYTES, findingsIn, lastOf, openSmall } from './hold-kit.ts';
+import { append, CHUNK_BYTES, lastOf, openSmall } from './hold-kit.ts';
+import { findingsOf } from '../support/damage.ts';
 
 const KEY = new Random(4).bytes(32);
 
@@ -35,7 +36,7 @@ describe('a backup', () => {
 
     const target = new MemoryStorage();
     await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'latest' } }));
-    expect(await findingsIn(target)).toEqual([]);
+    expect(await findingsOf(target)).toEqual([]);
     const restored = await openSmall(target);
     expect(await lastOf(restored, 'a')).toBe(69);
     await restored.close();
@@ -285,7 +286,7 @@ describe('a backup to a store that fails', () => {
     };
     await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'latest' } }));
     expect(written).toBeLessThan(filterBytes / 4);
-    expect(await findingsIn(target)).toEqual([]);
+    expect(await findingsOf(target)).toEqual([]);
     const plain = await openTestRepository(new MemoryObjects(), { key, compression: 'off', frameBytes: BLOB_FRAME_LOCAL_BYTES });
     expect((await backUpNode(node, plain)).report.bytesStored).toBeGreaterThan(filterBytes);
     await node.close();

@@ -151,12 +151,6 @@ describe('a restore', () => {
     expect(allowed).toMatchObject({ position: manifest.chunkSizeBytes, skipped: [{ path: SECOND, reason: expect.stringContaining(SECOND) as string }] });
   });
 
-  test('with damage allowed names it, and the log ends before it', async () => {
-    const { repository, manifest } = await damagedBackup(new MemoryObjects());
-    const report = await restoreBackup(restoreOptions(repository, new MemoryStorage(), { allowDamaged: true }));
-    expect(report).toMatchObject({ position: manifest.chunkSizeBytes, skipped: [{ key: null, path: SECOND, reason: expect.stringContaining(SECOND) as string }] });
-  });
-
   test('from a copied directory refuses it', async () => {
     const target = new MemoryStorage();
     await copy(storage, target, 'full');

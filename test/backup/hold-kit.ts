@@ -3,10 +3,8 @@ import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { OpenStore } from '../../core/store/open-store.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { verifyDirectory } from '../../core/verify/verify.ts';
-import { nodeDigests } from '../../infra/digests.ts';
-import { ManualClock } from '../support/manual-clock.ts';
 import { openTestStore } from '../support/test-store.ts';
+import { putFile } from '../log/kit.ts';
 
 /** Nodes with small chunks and memtables, whose files are held, copied, and opened again. */
 
@@ -45,17 +43,6 @@ export async function contentOf(source: BackupSource, path: string): Promise<Uin
 /** Puts the files of a source into a storage, as they are. */
 export async function copied(source: BackupSource): Promise<MemoryStorage> {
   const storage = new MemoryStorage();
-  for (const { path } of source.snapshot.files) {
-    const file = await storage.create(path);
-    await file.writeAt(0, await contentOf(source, path));
-    await file.close();
-  }
+  for (const { path } of source.snapshot.files) await putFile(storage, path, await contentOf(source, path));
   return storage;
-}
-
-/** What a check of a directory finds. */
-export async function findingsIn(storage: Storage): Promise<string[]> {
-  const wrong: string[] = [];
-  for await (const each of verifyDirectory({ storage, digests: nodeDigests, clock: new ManualClock() })) if (each.kind === 'finding') wrong.push(`${each.file}: ${each.code}`);
-  return wrong;
 }

@@ -5,7 +5,8 @@ import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { OpenStore } from '../../core/store/open-store.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
-import { append, contentOf, copied, findingsIn, lastOf, openSmall } from './hold-kit.ts';
+import { append, contentOf, copied, lastOf, openSmall } from './hold-kit.ts';
+import { findingsOf } from '../support/damage.ts';
 
 test('everything acknowledged before a hold is in its files, whatever is written meanwhile', async () => {
   const open = await openSmall(new MemoryStorage());
@@ -20,7 +21,7 @@ test('everything acknowledged before a hold is in its files, whatever is written
     expect(again.status().checkpoints.writer).toBe(hold.snapshot.checkpoints.writer);
     expect(await lastOf(again, 'orders')).toBe(before);
     await again.close();
-    expect(await findingsIn(storage)).toEqual([]);
+    expect(await findingsOf(storage)).toEqual([]);
   }
   await open.close();
 });

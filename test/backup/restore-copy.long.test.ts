@@ -3,11 +3,11 @@ import { readNodeId } from '../../core/backup/source/node-id.ts';
 import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
 import type { CopyRestoreOptions } from '../../core/backup/restore/restore-copy.ts';
 import { COPY_MARKER, RESTORE_MARKER } from '../../core/log/markers.ts';
-import { putI64 } from '../../core/bytes.ts';
 import { TABLE_PROOFS_NAME } from '../../core/index/table-proofs.ts';
 import { isSkuaError } from '../../core/errors.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
+import { copyTo, patch, putFile, setCheckpoint } from '../log/kit.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';
 import { CHUNK_BYTES, endOf, endsWrite, playHistory } from '../support/backup/restore-history.ts';
 import { logText, restoreWorld, verifyErrors } from '../support/backup/restore-kit.ts';
@@ -18,7 +18,6 @@ import { FaultyStorage } from '../support/faulty-storage.ts';
 import { installFiles, unpackSet } from '../support/fixtures.ts';
 import { openTestStore } from '../support/test-store.ts';
 
-const FOLDERS = ['', 'index', 'index/stream-existence'];
 let source: MemoryStorage;
 let whole: string[];
 
@@ -30,34 +29,6 @@ beforeAll(async () => {
 
 function options(from: Storage, target: Storage, more: Partial<CopyRestoreOptions> = {}): CopyRestoreOptions {
   return { ...restoreWorld(target), source: from, place: '/backup', ...more };
-}
-
-/** The directory once more, so that a test can change it. */
-async function copyOf(storage: Storage, into: Storage = new MemoryStorage()): Promise<Storage> {
-  for (const folder of FOLDERS) {
-    for (const name of await storage.list(folder)) {
-      const path = folder === '' ? name : `${folder}/${name}`;
-      const from = await storage.open(path, 'read');
-      const to = await into.create(path);
-      await to.writeAt(0, Uint8Array.from(await from.read(0, from.size)));
-      await to.sync();
-      await to.close();
-      await from.close();
-    }
-  }
-  return into;
-}
-
-async function writeOver(storage: Storage, path: string, bytes: Uint8Array, at = 0): Promise<void> {
-  const file = await storage.size(path) === null ? await storage.create(path) : await storage.open(path, 'write');
-  await file.writeAt(at, bytes);
-  await file.close();
-}
-
-function checkpoint(value: number): Uint8Array {
-  const bytes = new Uint8Array(8);
-  putI64(bytes, 0, value);
-  return bytes;
 }
 
 describe('a restore from copied files', () => {
@@ -78,8 +49,9 @@ describe('a restore from copied files', () => {
     const records = await readRawLog(source);
     for (const at of [records.length - 3, Math.floor(records.length / 2)]) {
       const chaser = records.slice(0, at).filter(endsWrite).map(endOf).at(-1)!;
-      const copy = await copyOf(source);
-      await writeOver(copy, 'chaser.chk', checkpoint(chaser));
+      const copy = new MemoryStorage();
+      await copyTo(source, copy);
+      await setCheckpoint(copy, 'chaser.chk', chaser);
       const target = new MemoryStorage();
       expect(await restoreCopy(options(copy, target))).toMatchObject({ position: chaser });
       expect(await logText(target)).toEqual(whole.filter((line) => Number.parseInt(line, 10) < chaser));
@@ -90,9 +62,10 @@ describe('a restore from copied files', () => {
   it('leaves out chunk files that were copied after writer.chk, and half-written bytes behind its position', async () => {
     const records = await readRawLog(source);
     const end = records.filter((record) => endsWrite(record) && endOf(record) < CHUNK_BYTES * 1.5 && endOf(record) > CHUNK_BYTES).map(endOf).at(-1)!;
-    const copy = await copyOf(source);
-    for (const name of ['writer.chk', 'chaser.chk']) await writeOver(copy, name, checkpoint(end));
-    await writeOver(copy, 'chunk-000001.000000', new Uint8Array(500).fill(0xaa), 128 + end - CHUNK_BYTES);
+    const copy = new MemoryStorage();
+    await copyTo(source, copy);
+    for (const name of ['writer.chk', 'chaser.chk']) await setCheckpoint(copy, name, end);
+    await patch(copy, 'chunk-000001.000000', 128 + end - CHUNK_BYTES, new Uint8Array(500).fill(0xaa));
     const target = new MemoryStorage();
     const report = await restoreCopy(options(copy, target));
     expect(report.position).toBe(end);
@@ -107,12 +80,13 @@ describe('a restore from copied files', () => {
       ['no chaser.chk', (copy) => copy.remove('chaser.chk'), 'file_not_found'],
       ['no chunks', async (copy) => { for (const name of await copy.list('')) if (name.startsWith('chunk-')) await copy.remove(name); }, 'file_not_found'],
       ['a short checkpoint', async (copy) => { const file = await copy.open('epoch.chk', 'write'); await file.truncate(5); await file.close(); }, 'checkpoint_corrupt'],
-      ['an unfinished copy', (copy) => writeOver(copy, COPY_MARKER, new Uint8Array(3)), 'backup_failed'],
-      ['an unfinished restore', (copy) => writeOver(copy, RESTORE_MARKER, new Uint8Array(3)), 'backup_failed'],
+      ['an unfinished copy', (copy) => putFile(copy, COPY_MARKER, new Uint8Array(3)), 'backup_failed'],
+      ['an unfinished restore', (copy) => putFile(copy, RESTORE_MARKER, new Uint8Array(3)), 'backup_failed'],
       ['a directory in use', (copy) => copy.lock(), 'directory_locked'],
     ];
     for (const [name, change, code] of cases) {
-      const copy = await copyOf(source);
+      const copy = new MemoryStorage();
+      await copyTo(source, copy);
       await change(copy);
       const target = new MemoryStorage();
       await expect(restoreCopy(options(copy, target)), name).rejects.toMatchObject({ code });
@@ -123,19 +97,21 @@ describe('a restore from copied files', () => {
 
   it('finds a damaged chunk and a missing one, and leaves nothing that opens; a damaged index is made anew', async () => {
     const changes: [(copy: Storage) => Promise<unknown>, string][] = [
-      [(copy) => writeOver(copy, 'chunk-000001.000000', Uint8Array.of(0x55), 9_000), 'log_corrupt'],
+      [(copy) => patch(copy, 'chunk-000001.000000', 9_000, Uint8Array.of(0x55)), 'log_corrupt'],
       [(copy) => copy.remove('chunk-000001.000000'), 'chunk_missing'],
     ];
     for (const [change, code] of changes) {
-      const copy = await copyOf(source);
+      const copy = new MemoryStorage();
+      await copyTo(source, copy);
       await change(copy);
       const target = new MemoryStorage();
       await expect(restoreCopy(options(copy, target))).rejects.toMatchObject({ code });
       await expect(openTestStore({ storage: target })).rejects.toMatchObject({ code: 'backup_failed' });
     }
-    const copy = await copyOf(source);
+    const copy = new MemoryStorage();
+    await copyTo(source, copy);
     const table = (await copy.list('index')).find((name) => /^[0-9a-f-]{36}$/.test(name))!;
-    await writeOver(copy, `index/${table}`, Uint8Array.of(0x77), 200);
+    await patch(copy, `index/${table}`, 200, Uint8Array.of(0x77));
     const target = new MemoryStorage();
     await restoreCopy(options(copy, target));
     expect(await logText(target)).toEqual(whole);

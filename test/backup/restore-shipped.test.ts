@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { chooseRestore } from '../../core/backup/restore/choose.ts';
 import type { Manifest } from '../../core/backup/repository/manifest.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
@@ -28,13 +27,6 @@ async function write(count: number): Promise<void> {
   const open = await openTestStore({ storage, seed: seed++, chunkSizeBytes: CHUNK_BYTES, verifyChunks: false });
   for (let i = 0; i < count; i++) await open.store.append('stream', ANY, [newEvent(random, 'one', null, 200), newEvent(random, 'two', null, 200)]);
   await open.close();
-}
-
-async function checkpoint(on: MemoryStorage, name: string): Promise<number> {
-  const file = await on.open(name, 'read');
-  const value = Number(new DataView(Uint8Array.from(await file.read(0, 8)).buffer).getBigInt64(0, true));
-  await file.close();
-  return value;
 }
 
 /** Ships the log behind the manifest in pieces of so many records. */
@@ -66,19 +58,6 @@ beforeEach(async () => {
 });
 
 describe('log that was shipped after a backup', () => {
-  it('is restored with it, up to the last whole write, and with the newest epoch', async () => {
-    await write(15);
-    await shipAll(4);
-    const target = new MemoryStorage();
-    const report = await restoreBackup(restoreOptions(repository, target));
-    expect(report.position).toBe(await checkpoint(storage, 'writer.chk'));
-    expect(report.position).toBeGreaterThan(manifest.checkpoints.writer);
-    expect(await logText(target)).toEqual(await logText(storage));
-    expect(await checkpoint(target, 'epoch.chk')).toBe(await checkpoint(storage, 'epoch.chk'));
-    expect(await checkpoint(target, 'proposal.chk')).toBe(await checkpoint(storage, 'proposal.chk'));
-    expect(await verifyErrors(target)).toEqual([]);
-  });
-
   it('that breaks off inside a write of two events is cut before that write', async () => {
     await write(15);
     await shipAll(5, 1);
@@ -90,30 +69,10 @@ describe('log that was shipped after a backup', () => {
     expect(await verifyErrors(target)).toEqual([]);
   });
 
-  it('is left out of a restore of the backup itself, and taken in part for a position or a time', async () => {
+  it('is left out of a restore of the backup itself', async () => {
     await write(15);
     await shipAll(4);
-    const { writer } = manifest.checkpoints;
-    expect((await restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id: manifest.id } }))).position).toBe(writer);
-    const ends = (await readRawLog(storage)).filter(({ position }) => position > writer).map(endOf);
-    let restored = 0;
-    for (const position of ends) {
-      const target = new MemoryStorage();
-      const outcome = await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'position', position } })).then((report) => report.position, (error: { code: string; data: unknown }) => error);
-      if (typeof outcome === 'object') {
-        // Inside a write of two events the nearest places are its two ends.
-        expect(outcome).toMatchObject({ code: 'not_restorable' });
-        const { below, above } = outcome.data as { below: number; above: number };
-        expect(ends.filter((end) => end > below && end < above)).toEqual([position]);
-        continue;
-      }
-      restored++;
-      expect(outcome).toBe(position);
-      expect(await logText(target)).toEqual((await logText(storage)).filter((line) => Number.parseInt(line, 10) < position));
-      expect(await verifyErrors(target)).toEqual([]);
-    }
-    expect(restored).toBeGreaterThan(10);
-    expect(await chooseRestore(repository, { kind: 'time', timeMs: TEST_NOW_MS + 86_400_000 })).toMatchObject({ position: ends.at(-1) });
+    expect((await restoreBackup(restoreOptions(repository, new MemoryStorage(), { choice: { kind: 'backup', id: manifest.id } }))).position).toBe(manifest.checkpoints.writer);
   });
 
   it('may begin the chunk behind the one that was backed up', async () => {

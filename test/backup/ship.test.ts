@@ -125,18 +125,6 @@ describe('shipping', () => {
     expect(wanted).toEqual(['many']);
   });
 
-  it('goes on after a restart where the one before stood', async () => {
-    const { log, shipper, repository, base, clock } = await rig();
-    log.write(1, 100);
-    await shipper.tick();
-    log.write(1, 200);
-    await clock.advance(60_000);
-    const next = newShipper(log, repository, clock);
-    await next.tick();
-    await expectShipped(repository, base, log);
-    expect(await repository.shipped(base.id)).toHaveLength(2);
-  });
-
   it('knows after a restart how long ago everything was shipped', async () => {
     const { log, shipper, repository, clock } = await rig();
     log.write(1, 100);
@@ -233,30 +221,5 @@ describe('shipping', () => {
     await clock.advance(60_000);
     expect((await shipper.tick()).error).toBe(null);
     await expectShipped(await openTestRepository(objects), base, log);
-  });
-
-  it('has no gap and no stranger in what it ships, whatever fails', async () => {
-    for (let seed = 1; seed <= 30; seed++) {
-      const objects = new MemoryObjects();
-      const { log, base, clock } = await rig(objects, 1_048_576);
-      const random = new Random(seed);
-      const faulty = new FaultyObjects(objects, { seed, chances: { before: 0.1, after: 0.1, late: 0.1, throttle: 0.05 } });
-      let repository: Repository | null = null;
-      const open = async () => (repository ??= await openTestRepository(faulty));
-      let shipper = newShipper(log, undefined as never, clock, [], { repository: open });
-      for (let i = 0; i < 60; i++) {
-        log.write(random.int(1, 3), random.int(0, 400));
-        await shipper.tick();
-        await clock.advance(random.int(0, 30_000));
-        if (random.chance(0.1)) shipper = newShipper(log, undefined as never, clock, [], { repository: open });
-      }
-      await faulty.settle();
-      faulty.faultWhen(() => 'delay');
-      for (let i = 0; i < 3; i++) {
-        await clock.advance(61_000);
-        await shipper.tick();
-      }
-      await expectShipped(await openTestRepository(objects), base, log);
-    }
   });
 });

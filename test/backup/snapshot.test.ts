@@ -1,4 +1,3 @@
-import { isOwnName } from '../../core/ports/own-names.ts';
 import { expect, test } from 'vitest';
 import { snapshotOfDirectory, takeSnapshot } from '../../core/backup/source/snapshot.ts';
 import { silentLog } from '../../core/ports/log.ts';
@@ -8,7 +7,9 @@ import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
-import { append, contentOf, copied, findingsIn, lastOf, openSmall } from './hold-kit.ts';
+import { append, contentOf, copied, lastOf, openSmall } from './hold-kit.ts';
+import { findingsOf } from '../support/damage.ts';
+import { putFile } from '../log/kit.ts';
 
 const stopped = (storage: Storage) => snapshotOfDirectory({ storage, clock: new ManualClock(), ids: new SeededIds(3), digests: nodeDigests, log: silentLog });
 const pathsOf = (source: { snapshot: { files: readonly { path: string }[] } }) => source.snapshot.files.map(({ path }) => path);
@@ -17,13 +18,6 @@ async function filled(storage: Storage, events: number): Promise<void> {
   const open = await openSmall(storage);
   await append(open, 'orders', events);
   await open.close();
-}
-
-async function write(storage: Storage, path: string, bytes: Uint8Array): Promise<void> {
-  if (isOwnName(path)) await storage.remove(path);
-  const file = await storage.create(path);
-  await file.writeAt(0, bytes);
-  await file.close();
 }
 
 test('a stopped directory is listed under its lock, with an id that stays', async () => {
@@ -40,7 +34,7 @@ test('a stopped directory is listed under its lock, with an id that stays', asyn
   const open = await openSmall(copy, { writeEpoch: false });
   expect(await lastOf(open, 'orders')).toBe(39);
   await open.close();
-  expect(await findingsIn(copy)).toEqual([]);
+  expect(await findingsOf(copy)).toEqual([]);
 });
 
 test('of a directory that was not closed, what was acknowledged is in the snapshot', async () => {
@@ -59,7 +53,7 @@ test('of a directory that was not closed, what was acknowledged is in the snapsh
     const reopened = await openSmall(copy, { writeEpoch: false });
     expect(await lastOf(reopened, 'orders')).toBe(39);
     await reopened.close();
-    expect(await findingsIn(copy)).toEqual([]);
+    expect(await findingsOf(copy)).toEqual([]);
   }
 });
 
@@ -68,7 +62,7 @@ test('what is no data directory is refused, and left as it is', async () => {
   await expect(stopped(storage)).rejects.toMatchObject({ code: 'file_not_found' });
   expect(await storage.list('')).toEqual([]);
   await filled(storage, 5);
-  await write(storage, 'restoring', new Uint8Array(1));
+  await putFile(storage, 'restoring', new Uint8Array(1));
   await expect(stopped(storage)).rejects.toMatchObject({ code: 'backup_failed' });
   await storage.remove('restoring');
   await (await stopped(storage)).release();
@@ -77,9 +71,9 @@ test('what is no data directory is refused, and left as it is', async () => {
 test('files that no map names, old chunks and leftovers are not listed', async () => {
   const storage = new MemoryStorage();
   await filled(storage, 40);
-  for (const path of ['index/11111111-2222-4333-8444-555555555555', 'chunk-000009.000000.tmp', 'stray', 'index/scavenging/other']) await write(storage, path, new Uint8Array(9));
-  await write(storage, 'index/scavenging/scavenging.db', new Uint8Array(4_096));
-  await write(storage, 'index/scavenging/scavenging.db-wal', new Uint8Array(32));
+  for (const path of ['index/11111111-2222-4333-8444-555555555555', 'chunk-000009.000000.tmp', 'stray', 'index/scavenging/other']) await putFile(storage, path, new Uint8Array(9));
+  await putFile(storage, 'index/scavenging/scavenging.db', new Uint8Array(4_096));
+  await putFile(storage, 'index/scavenging/scavenging.db-wal', new Uint8Array(32));
   const source = await stopped(storage);
   const paths = pathsOf(source);
   expect(paths.filter((path) => path.includes('1111') || path.includes('tmp') || path.includes('stray') || path.includes('other') || path === 'node-id')).toEqual([]);
@@ -100,7 +94,7 @@ test('an index that is damaged is left out: it is built anew', async () => {
   const [table] = (await storage.list('index')).filter((name) => name.length === 36);
   await storage.remove(`index/${table!}`);
   await damaged(storage);
-  await write(storage, 'index/indexmap', new Uint8Array(100));
+  await putFile(storage, 'index/indexmap', new Uint8Array(100));
   await damaged(storage);
   await storage.remove('index/indexmap');
   await damaged(storage);
@@ -114,12 +108,12 @@ test('a map that changes while it is read is read again', async () => {
   const now = await mapOf(storage);
   expect(Buffer.compare(before, now)).not.toBe(0);
   // The first look still shows the old map, whose tables have been merged and removed.
-  await write(storage, 'index/indexmap', before);
+  await putFile(storage, 'index/indexmap', before);
   const changing: Storage = Object.assign(Object.create(storage) as Storage, {
     list: (folder: string) => storage.list(folder), open: (path: string, access: 'read') => storage.open(path, access),
     size: async (path: string) => {
       const size = await storage.size(path);
-      if (size === null && /[0-9a-f-]{36}$/.test(path)) await write(storage, 'index/indexmap', now);
+      if (size === null && /[0-9a-f-]{36}$/.test(path)) await putFile(storage, 'index/indexmap', now);
       return size;
     },
   });

@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { LoadRequest, LoadResult } from './processes/http-load.ts';
 
 /** The project's folder. */
 export const ROOT = join(import.meta.dirname, '..', '..');
@@ -68,6 +69,19 @@ export function startHelper(args: readonly string[]): { ask<T>(request: unknown)
     async stop() {
       child.stdin.end();
       await stopChild(child);
+    },
+  };
+}
+
+/** The load generator of HTTP, which fails with the first answer that was another than expected. */
+export function startHttpLoad(): { load(request: LoadRequest): Promise<LoadResult>; stop(): Promise<void> } {
+  const generator = startHelper(['test/bench/processes/http-load.ts']);
+  return {
+    stop: generator.stop,
+    async load(request) {
+      const result = await generator.ask<LoadResult>(request);
+      if (result.failures > 0) throw new Error(`${result.failures} requests failed, the first with:\n${result.firstFailure}`);
+      return result;
     },
   };
 }

@@ -15,6 +15,7 @@ import { append, CHUNK_BYTES, openSource, stopped } from '../backup/copy-kit.ts'
 import { eventsOf, newClock, runTick, setMetadata, worldOf } from '../object-log/tick-kit.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
+import { copyTo, flip } from '../log/kit.ts';
 
 /** `skua cluster reset`: a new log begins at the end of a copy. */
 
@@ -132,17 +133,8 @@ describe('what is refused', () => {
     const source = await stopped(copy);
     const file = source.snapshot.files.find(({ kind }) => kind === 'chunk')!.path;
     await source.release();
-    for (const folder of ['', 'index', 'index/stream-existence']) {
-      for (const name of await copy.list(folder)) {
-        const path = folder === '' ? name : `${folder}/${name}`;
-        if (path === 'skua.lock') continue;
-        const [from, to] = [await copy.open(path, 'read'), await damaged.create(path)];
-        const bytes = (await from.read(0, from.size)).slice();
-        if (path === file) bytes[1_000] = bytes[1_000]! ^ 1;
-        await to.writeAt(0, bytes);
-        await Promise.all([from.close(), to.close()]);
-      }
-    }
+    await copyTo(copy, damaged);
+    await flip(damaged, file, 1_000, 1);
     const objects = new MemoryObjects();
     await expect(reset(objects, {}, damaged)).rejects.toMatchObject({ code: 'log_corrupt', data: { file } });
     expect(await newestManifest(objects, nodeDigests)).toBe(null);

@@ -6,14 +6,15 @@ import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { damage, keyOf, md5Hex, openIndex, readAll, writeAll } from './world.ts';
+import { damage, keyOf, md5Hex, openIndex } from './world.ts';
+import { contentOf, putFile } from '../log/kit.ts';
 
 function openFilter(storage: Storage, logicalBytes = 10_000, logEnd = Number.MAX_SAFE_INTEGER): Promise<ExistenceFilter> {
   return ExistenceFilter.open({ storage, clock: new ManualClock(), log: silentLog, logicalBytes, logEnd });
 }
 
 async function checkpointOf(storage: Storage): Promise<bigint> {
-  return new DataView((await readAll(storage, CHK)).buffer).getBigInt64(0, true);
+  return new DataView((await contentOf(storage, CHK)).buffer).getBigInt64(0, true);
 }
 
 async function filled(storage: Storage, streams = 100): Promise<void> {
@@ -34,7 +35,7 @@ describe('stream existence filter, disk-format.md section 7.7', () => {
     filter.add(...keyOf('order-1'));
     filter.note(1_400);
     await filter.flush();
-    expect(md5Hex(await readAll(storage, DAT))).toBe('69fb49f506a1fe43c28216fdc98b74dc');
+    expect(md5Hex(await contentOf(storage, DAT))).toBe('69fb49f506a1fe43c28216fdc98b74dc');
     expect(await checkpointOf(storage)).toBe(1_400n);
     filter.add(...keyOf('order-42'));
     filter.note(1_500);
@@ -71,9 +72,9 @@ describe('stream existence filter, disk-format.md section 7.7', () => {
 
   it.each<[string, number, (storage: MemoryStorage) => Promise<void>]>([
     ['its file is missing', 0, (storage) => storage.remove(DAT)],
-    ['its file has another size', 0, async (storage) => writeAll(storage, DAT, (await readAll(storage, DAT)).subarray(0, 10_688))],
+    ['its file has another size', 0, async (storage) => putFile(storage, DAT, (await contentOf(storage, DAT)).subarray(0, 10_688))],
     ['its header is damaged', 0, (storage) => damage(storage, DAT, 0)],
-    ['too many lines are damaged', 1, async (storage) => writeAll(storage, DAT, (await readAll(storage, DAT)).map((byte, i) => (i > 64 && i < 64 * 12 ? 0x55 : byte)))],
+    ['too many lines are damaged', 1, async (storage) => putFile(storage, DAT, (await contentOf(storage, DAT)).map((byte, i) => (i > 64 && i < 64 * 12 ? 0x55 : byte)))],
   ])('is built anew when %s', async (_what, rebuilds, harm) => {
     const storage = new MemoryStorage();
     await filled(storage);
@@ -87,14 +88,14 @@ describe('stream existence filter, disk-format.md section 7.7', () => {
     const again = await openFilter(storage);
     expect(again.checkpoint).toBe(10);
     expect([again.mightContain(...keyOf('new')), again.mightContain(...keyOf('s-1'))]).toEqual([true, false]);
-    expect((await readAll(storage, DAT))[4]).toBe(rebuilds);
+    expect((await contentOf(storage, DAT))[4]).toBe(rebuilds);
     await again.close();
   });
 
   it('lives with a few damaged lines, which answer "maybe"', async () => {
     const storage = new MemoryStorage();
     await filled(storage);
-    await writeAll(storage, DAT, (await readAll(storage, DAT)).map((byte, i) => (i >= 64 && i < 64 * 5 ? 0x55 : byte)));
+    await putFile(storage, DAT, (await contentOf(storage, DAT)).map((byte, i) => (i >= 64 && i < 64 * 5 ? 0x55 : byte)));
     const filter = await openFilter(storage);
     expect(filter.checkpoint).toBe(5_000);
     for (let i = 0; i < 100; i++) expect(filter.mightContain(...keyOf(`s-${i}`))).toBe(true);

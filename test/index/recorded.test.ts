@@ -11,7 +11,8 @@ import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { installFiles, loadOracle, ORACLE_SETS, SETS, unpackSet } from '../support/fixtures.ts';
-import { jobContext, keyOf, memTableOf, openIndex, rangeOf, readAll } from './world.ts';
+import { jobContext, keyOf, memTableOf, openIndex, rangeOf } from './world.ts';
+import { contentOf } from '../log/kit.ts';
 
 /** The existence filter of `fresh` is 273 MB of zeros; the other sets have small ones. */
 const SMALL_SETS = SETS.filter((name) => name !== 'fresh');
@@ -57,7 +58,7 @@ describe('index directories recorded from the reference', () => {
         index.ceiling(...key, version, position, out) === HIT && out.version === version && out.position === position;
       expect(items.filter((item) => !isFound(item))).toEqual([]);
       await writeAgain(storage, items);
-      expect(Buffer.compare(await readAll(storage, 'index/00000000-0000-4000-8000-000000000006'), await readAll(storage, table.file))).toBe(0);
+      expect(Buffer.compare(await contentOf(storage, 'index/00000000-0000-4000-8000-000000000006'), await contentOf(storage, table.file))).toBe(0);
       await storage.remove('index/00000000-0000-4000-8000-000000000006');
       await storage.remove('index/00000000-0000-4000-8000-000000000006.bloomfilter');
     }
@@ -80,7 +81,7 @@ describe('index directories recorded from the reference', () => {
     const index = await openIndex(storage);
     for (const table of index.tables()) {
       await writeAgain(storage, await itemsOf(index, table.file));
-      expect(Buffer.compare(await readAll(storage, 'index/00000000-0000-4000-8000-000000000006.bloomfilter'), await readAll(storage, `${table.file}.bloomfilter`))).toBe(0);
+      expect(Buffer.compare(await contentOf(storage, 'index/00000000-0000-4000-8000-000000000006.bloomfilter'), await contentOf(storage, `${table.file}.bloomfilter`))).toBe(0);
       await storage.remove('index/00000000-0000-4000-8000-000000000006');
       await storage.remove('index/00000000-0000-4000-8000-000000000006.bloomfilter');
     }

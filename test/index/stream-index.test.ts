@@ -10,7 +10,8 @@ import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
-import { ceilingOf, collectingLog, damage, floorOf, type IndexOptions, type Item, type Key, keyOf, NaiveIndex, openIndex, rangeOf, readAll, writeAll } from './world.ts';
+import { ceilingOf, collectingLog, damage, floorOf, type IndexOptions, type Item, type Key, keyOf, NaiveIndex, openIndex, rangeOf } from './world.ts';
+import { contentOf, putFile } from '../log/kit.ts';
 
 const KEYS: Key[] = [[0, 0], [0xffff_ffff, 0xffff_ffff], [7, 1], [7, 2]];
 
@@ -96,7 +97,7 @@ describe('stream index', () => {
     }
     expect(shapes).toEqual(['0:3', '1:6', '0:3 1:6', '2:12', '0:3 2:12', '1:6 2:12', '0:3 1:6 2:12', '3:24']);
     expect(index.commitCheckpoint).toBe(72);
-    const map = decodeText(await readAll(storage, 'index/indexmap')).split('\n');
+    const map = decodeText(await contentOf(storage, 'index/indexmap')).split('\n');
     expect(map.slice(1)).toEqual(['2', '72/72', '2147483647', expect.stringMatching(/^3,0,[0-9a-f-]{36}$/), '']);
     const name = map[4]!.slice(4);
     expect(await storage.list('index')).toEqual([name, `${name}.bloomfilter`, 'indexmap'].sort());
@@ -205,7 +206,7 @@ describe('a damaged index, disk-format.md section 7.8', () => {
   it.each<[string, RegExp, (storage: MemoryStorage, files: readonly string[]) => Promise<void>]>([
     ['a damaged map', /indexmap.*MD5/, (storage) => damage(storage, 'index/indexmap', 40)],
     ['a damaged table', /MD5/, (storage, files) => damage(storage, files[1]!, 140)],
-    ['a table cut short', /footer/, async (storage, files) => writeAll(storage, files[0]!, (await readAll(storage, files[0]!)).subarray(0, 300))],
+    ['a table cut short', /footer/, async (storage, files) => putFile(storage, files[0]!, (await contentOf(storage, files[0]!)).subarray(0, 300))],
     ['a table of version 1', /version 1/, (storage, files) => damage(storage, files[0]!, 1, 5)],
     ['a missing table', /.*/, (storage, files) => storage.remove(files[0]!)],
   ])('is discarded for %s, with a warning', async (_what, reason, harm) => {
@@ -246,7 +247,7 @@ describe('a damaged index, disk-format.md section 7.8', () => {
     const unchecked = await openIndex(storage, { verify: false });
     expect(unchecked.wasReset).toBeNull();
     await unchecked.close();
-    await writeAll(storage, 'index/.forceverify', new Uint8Array(0));
+    await putFile(storage, 'index/.forceverify', new Uint8Array(0));
     const checked = await openIndex(storage, { verify: false });
     expect(checked.wasReset).toMatch(/MD5/);
     expect(await storage.list('index')).toEqual([]);
@@ -257,7 +258,7 @@ describe('a damaged index, disk-format.md section 7.8', () => {
     const storage = new MemoryStorage();
     const files = await twoTables(storage);
     const before = await storage.list('index');
-    for (const name of ['indexmap.00000000-0000-4000-8000-000000000001.indexmap.tmp', '3f2504e0-4f89-11d3-9a0c-0305e82c3301', '3f2504e0-4f89-11d3-9a0c-0305e82c3301.bloomfilter', 'scavenging/scavenging.db']) await writeAll(storage, `index/${name}`, new Uint8Array(3));
+    for (const name of ['indexmap.00000000-0000-4000-8000-000000000001.indexmap.tmp', '3f2504e0-4f89-11d3-9a0c-0305e82c3301', '3f2504e0-4f89-11d3-9a0c-0305e82c3301.bloomfilter', 'scavenging/scavenging.db']) await putFile(storage, `index/${name}`, new Uint8Array(3));
     const index = await openIndex(storage);
     expect(await storage.list('index')).toEqual(before);
     expect(await storage.list('index/scavenging')).toEqual(['scavenging.db']);
@@ -273,8 +274,8 @@ describe('a damaged index, disk-format.md section 7.8', () => {
       if (harm === 'remove') await storage.remove(path);
       else if (harm === 'header') await damage(storage, path, 0);
       else {
-        const bytes = await readAll(storage, path);
-        await writeAll(storage, path, bytes.map((byte, i) => (i > 64 && i < 64 * 12 ? 0x55 : byte)));
+        const bytes = await contentOf(storage, path);
+        await putFile(storage, path, bytes.map((byte, i) => (i > 64 && i < 64 * 12 ? 0x55 : byte)));
       }
       const lines: string[] = [];
       const index = await openIndex(storage, { log: collectingLog(lines) });

@@ -12,7 +12,8 @@ import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage, StorageFile } from '../../core/ports/storage.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';
-import { damage, type Item, jobContext, keyOf, md5Hex, NaiveIndex, readAll, step, writeAll, writeTable } from './world.ts';
+import { damage, type Item, jobContext, keyOf, md5Hex, NaiveIndex, writeTable } from './world.ts';
+import { contentOf, putFile, step } from '../log/kit.ts';
 
 const EXAMPLE: Item[] = [
   { key: keyOf('order-42'), version: 0, position: 1_000 },
@@ -36,7 +37,7 @@ describe('index table, disk-format.md section 7.2', () => {
   it('is the documented one byte for byte', async () => {
     const storage = new MemoryStorage();
     await writeTable(storage, 'index/00000000-0000-4000-8000-000000000001', EXAMPLE);
-    const bytes = await readAll(storage, 'index/00000000-0000-4000-8000-000000000001');
+    const bytes = await contentOf(storage, 'index/00000000-0000-4000-8000-000000000001');
     expect(bytes.length).toBe(416);
     expect([...bytes.subarray(0, 3)]).toEqual([1, 4, 0]);
     expect([...bytes.subarray(128, 200)]).toEqual([
@@ -64,7 +65,7 @@ describe('index table, disk-format.md section 7.2', () => {
   it('holds a single entry, and a tombstone as 2^63-1', async () => {
     const storage = new MemoryStorage();
     await writeTable(storage, 'index/00000000-0000-4000-8000-000000000001', [{ key: keyOf('gone'), version: TOMBSTONE, position: 2 ** 40 }]);
-    const bytes = await readAll(storage, 'index/00000000-0000-4000-8000-000000000001');
+    const bytes = await contentOf(storage, 'index/00000000-0000-4000-8000-000000000001');
     expect(bytes.length).toBe(128 + 24 + 48 + 128 + 16);
     expect([...bytes.subarray(128, 136)]).toEqual([255, 255, 255, 255, 255, 255, 255, 127]);
     expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toBeNull();
@@ -171,13 +172,13 @@ describe('index table, disk-format.md section 7.2', () => {
   it('reads versions 2 and 3, which have no midpoints', async () => {
     const storage = new MemoryStorage();
     await writeTable(storage, 'index/00000000-0000-4000-8000-000000000004', [...EXAMPLE, { key: keyOf('gone'), version: TOMBSTONE, position: 7 }]);
-    const v4 = await readAll(storage, 'index/00000000-0000-4000-8000-000000000004');
+    const v4 = await contentOf(storage, 'index/00000000-0000-4000-8000-000000000004');
     const entries = Array.from({ length: 4 }, (_, i) => v4.subarray(128 + i * 24, 152 + i * 24));
     for (const version of [2, 3]) {
       const body = entries.flatMap((entry) => (version === 3 ? [...entry] : [...entry.subarray(0, 4).map((b, i) => (entry[7] === 127 && i === 3 ? 127 : b)), ...entry.subarray(8)]));
       const content = Uint8Array.from([1, version, ...new Uint8Array(126), ...body]);
       const path = `index/00000000-0000-4000-8000-00000000000${version}`;
-      await writeAll(storage, path, Uint8Array.from([...content, ...Buffer.from(md5Hex(content), 'hex')]));
+      await putFile(storage, path, Uint8Array.from([...content, ...Buffer.from(md5Hex(content), 'hex')]));
       expect(await verify(storage, path)).toBeNull();
       const { reader } = await openReader(storage, path);
       const out = new IndexEntry();
@@ -188,7 +189,7 @@ describe('index table, disk-format.md section 7.2', () => {
     }
     await TABLE_JOBS['index.merge-tables']!({ sources: ['index/00000000-0000-4000-8000-000000000002', 'index/00000000-0000-4000-8000-000000000003', 'index/00000000-0000-4000-8000-000000000004'], path: 'index/00000000-0000-4000-8000-000000000005', bloomPath: null, cacheDepth: 16 } as never, jobContext(storage));
     expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000005')).toBeNull();
-    const merged = await readAll(storage, 'index/00000000-0000-4000-8000-000000000005');
+    const merged = await contentOf(storage, 'index/00000000-0000-4000-8000-000000000005');
     // Nothing is dropped in a merge: each of the four entries is there three times.
     expect((merged.length - 128 - 128 - 16) / 48).toBe(12);
     for (let i = 0; i < 12; i++) expect(merged.subarray(128 + i * 24, 152 + i * 24)).toEqual(entries[Math.floor(i / 3)]);
@@ -202,9 +203,9 @@ describe('index table, disk-format.md section 7.2', () => {
       expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toMatch(/index\/0{8}/);
       await damage(storage, 'index/00000000-0000-4000-8000-000000000001', at);
     }
-    const bytes = await readAll(storage, 'index/00000000-0000-4000-8000-000000000001');
+    const bytes = await contentOf(storage, 'index/00000000-0000-4000-8000-000000000001');
     for (const length of [0, 100, 128, 300, 415]) {
-      await writeAll(storage, 'index/00000000-0000-4000-8000-000000000001', bytes.subarray(0, length));
+      await putFile(storage, 'index/00000000-0000-4000-8000-000000000001', bytes.subarray(0, length));
       expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).not.toBeNull();
     }
   });
@@ -212,12 +213,12 @@ describe('index table, disk-format.md section 7.2', () => {
   it('is found unsound when entries are out of order or a midpoint is wrong, although its MD5 holds', async () => {
     const storage = new MemoryStorage();
     await writeTable(storage, 'index/00000000-0000-4000-8000-000000000001', EXAMPLE);
-    const sound = await readAll(storage, 'index/00000000-0000-4000-8000-000000000001');
+    const sound = await contentOf(storage, 'index/00000000-0000-4000-8000-000000000001');
     const change = async (edit: (bytes: Uint8Array) => void): Promise<void> => {
       const bytes = sound.slice();
       edit(bytes);
       bytes.set(Buffer.from(md5Hex(bytes.subarray(0, 400)), 'hex'), 400);
-      await writeAll(storage, 'index/00000000-0000-4000-8000-000000000001', bytes);
+      await putFile(storage, 'index/00000000-0000-4000-8000-000000000001', bytes);
     };
     await change((bytes) => { bytes[128 + 15] = bytes[200 + 15] = 0; });
     expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toMatch(/out of order/);

@@ -6,7 +6,8 @@ import { IndexEntry } from '../../core/index/entries.ts';
 import { HIT } from '../../core/cache/step.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
-import { keyOf, openIndex, rangeOf, step } from './world.ts';
+import { keyOf, openIndex, rangeOf } from './world.ts';
+import { step } from '../log/kit.ts';
 import { bySize } from '../support/run-size.ts';
 
 let folder: string;

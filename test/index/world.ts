@@ -1,4 +1,3 @@
-import { isOwnName } from '../../core/ports/own-names.ts';
 import { createHash } from 'node:crypto';
 import { BlockCache } from '../../core/cache/block-cache.ts';
 import { EntryList, IndexEntry } from '../../core/index/entries.ts';
@@ -7,7 +6,7 @@ import { Hash64, streamHasher } from '../../core/stream-hash.ts';
 import type { IndexSettings } from '../../core/index/index-settings.ts';
 import { type IndexPorts, StreamIndex, type StreamIndexOptions } from '../../core/index/stream-index.ts';
 import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
-import { HIT, isMiss, type Outcome } from '../../core/cache/step.ts';
+import { HIT } from '../../core/cache/step.ts';
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import type { JobContext } from '../../core/ports/jobs.ts';
 import { type Log, silentLog } from '../../core/ports/log.ts';
@@ -17,6 +16,7 @@ import type { Storage } from '../../core/ports/storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
+import { contentOf, putFile, step } from '../log/kit.ts';
 
 export type Key = readonly [hi: number, lo: number];
 export interface Item { readonly key: Key; readonly version: number; readonly position: number }
@@ -45,25 +45,10 @@ export async function writeTable(storage: Storage, path: string, items: readonly
   await TABLE_JOBS['index.write-table']!({ path, bloomPath: `${path}.bloomfilter`, cacheDepth, columns: memTableOf(items).columns() } as never, jobContext(storage));
 }
 
-export async function readAll(storage: Storage, path: string): Promise<Uint8Array> {
-  const file = await storage.open(path, 'read');
-  const bytes = (await file.read(0, file.size)).slice();
-  await file.close();
-  return bytes;
-}
-
-export async function writeAll(storage: Storage, path: string, bytes: Uint8Array): Promise<void> {
-  if (isOwnName(path)) await storage.remove(path);
-  const file = await storage.create(path);
-  await file.writeAt(0, bytes);
-  await file.sync();
-  await file.close();
-}
-
 export async function damage(storage: Storage, path: string, offset: number, xor = 0x10): Promise<void> {
-  const bytes = await readAll(storage, path);
+  const bytes = await contentOf(storage, path);
   bytes[offset]! ^= xor;
-  await writeAll(storage, path, bytes);
+  await putFile(storage, path, bytes);
 }
 
 export function md5Hex(bytes: Uint8Array): string {
@@ -106,16 +91,6 @@ export function openIndex(storage: Storage = new MemoryStorage(), options: Index
     ...(hasher !== undefined && { hasher }),
     ...(onProgress !== undefined && { onProgress }),
   });
-}
-
-/** Repeats a step until it does not miss. */
-export async function step(ask: () => Outcome): Promise<Outcome> {
-  for (let attempt = 0; attempt < 1_000; attempt++) {
-    const outcome = ask();
-    if (!isMiss(outcome)) return outcome;
-    await outcome;
-  }
-  throw new Error('The step missed a thousand times.');
 }
 
 /** Answers of a naive index: every item in one list. */

@@ -13,6 +13,7 @@ import type { Ids } from '../../core/ports/ids.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { bytesOf, examplePrepare } from '../support/golden.ts';
+import { contentOf } from './kit.ts';
 
 /** Golden bytes of disk-format.md sections 1.1, 2.1, 2.2, 2.8 and 4. */
 
@@ -31,11 +32,6 @@ function recordAt(position: number): Uint8Array {
   putI64(record, 6, position);
   putI64(record, 16, position);
   return record;
-}
-
-async function contentOf(storage: MemoryStorage, path: string): Promise<Uint8Array> {
-  const file = await storage.open(path, 'read');
-  return Uint8Array.from(await file.read(0, file.size));
 }
 
 describe('section 2.1: header', () => {

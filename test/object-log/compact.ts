@@ -15,6 +15,8 @@ import { commitsBetween, listBehind } from '../../core/object-log/instance/tail.
 import { InlineJobs } from '../../core/ports/inline-jobs.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { eachRecord } from '../../core/streams/apply-committed.ts';
+import { putFile } from '../log/kit.ts';
+import { concat } from '../proof/proof-kit.ts';
 
 export interface CompactOptions {
   /** Of the commits of the tail, how many go into files. Default: all. */
@@ -104,7 +106,7 @@ class Compaction {
 
   async #flush(): Promise<void> {
     if (this.#parts.length === 0) return;
-    const bytes = join(this.#parts);
+    const bytes = concat(...this.#parts);
     const key = newFileKey(this.#world.ids);
     await this.#world.objects.put(key, bytes);
     const number = Math.floor(this.#from / this.#size);
@@ -120,7 +122,7 @@ class Compaction {
     const ongoing = this.#ongoing;
     if (ongoing === null) return;
     const { objects, digests, ids } = this.#world;
-    const data = join(await Promise.all(ongoing.segments.map(({ key }) => this.#get(key))));
+    const data = concat(...await Promise.all(ongoing.segments.map(({ key }) => this.#get(key))));
     const file = new Uint8Array(align4096(HEADER_BYTES + data.length + FOOTER_BYTES));
     file.set(Buffer.from(ongoing.header, 'hex'), 0);
     file.set(data, HEADER_BYTES);
@@ -152,7 +154,7 @@ class Compaction {
     if (isMerge) {
       const sources = [first];
       for (const { name, key } of tables) {
-        await writeFile(storage, name, await this.#get(key!));
+        await putFile(storage, name, await this.#get(key!));
         sources.push(name);
       }
       for (const { key } of this.#old.files) this.#drop(key!);
@@ -193,22 +195,6 @@ function entriesOf(commits: readonly Commit[]): MemTable {
     });
   }
   return table;
-}
-
-async function writeFile(storage: MemoryStorage, path: string, bytes: Uint8Array): Promise<void> {
-  const file = await storage.create(path);
-  await file.writeAt(0, bytes);
-  await file.close();
-}
-
-function join(parts: readonly Uint8Array[]): Uint8Array {
-  const out = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out;
 }
 
 function hex(bytes: Uint8Array): string {

@@ -14,6 +14,7 @@ import type { Run, RunOptions, World } from '../scavenge/notation-world.ts';
 import { readWholeStream } from '../support/oracle.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { exportDirectory, runTick, worldOf } from './tick-kit.ts';
+import { contentOf, copyTo } from '../log/kit.ts';
 
 const STORE_ID = '00000000-0000-4000-8000-000000000000';
 
@@ -74,21 +75,10 @@ async function importDirectory(storage: Storage, objects: ObjectStore, chunkSize
   await createManifest(world, manifest);
 }
 
-async function contentOf(storage: Storage, path: string): Promise<Uint8Array> {
-  const file = await storage.open(path, 'read');
-  const bytes = new Uint8Array(await file.read(0, file.size)).slice();
-  await file.close();
-  return bytes;
-}
-
 async function replaceFiles(storage: Storage, by: Storage): Promise<void> {
   for (const folder of ['', 'index']) {
     const prefix = folder === '' ? '' : `${folder}/`;
     for (const name of await storage.list(folder)) await storage.remove(prefix + name);
-    for (const name of await by.list(folder)) {
-      const file = await storage.create(prefix + name);
-      await file.writeAt(0, await contentOf(by, prefix + name));
-      await file.close();
-    }
   }
+  await copyTo(by, storage, ['', 'index']);
 }

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { putI64 } from '../../core/bytes.ts';
 import { BlockCache } from '../../core/cache/block-cache.ts';
 import { ongoingFileBytes } from '../../core/log/chunk-format.ts';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
@@ -28,6 +27,7 @@ import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
+import { copyTo, setCheckpoint } from '../log/kit.ts';
 
 export const CHUNK_BYTES = 65_536;
 export const NOW_MS = Date.UTC(2026, 10, 22);
@@ -105,9 +105,7 @@ export async function exportDirectory(objects: ObjectStore, withTail = true): Pr
   const tail = withTail ? await listTail(objects, log.boundary, 100_000) : null;
   if (tail !== null) for await (const commit of readTail(objects, nodeDigests, tail)) await log.take(commit);
   const out = new MemoryStorage();
-  for (const folder of ['', 'index', 'index/scavenging']) {
-    for (const name of await storage.list(folder)) await copy(storage, folder === '' ? name : `${folder}/${name}`, out);
-  }
+  await copyTo(storage, out, ['', 'index', 'index/scavenging']);
   const { filling } = log;
   const end = log.endsChunk ? Math.ceil(log.logEnd / manifest.chunkSizeBytes) * manifest.chunkSizeBytes : log.logEnd;
   if (filling !== null) {
@@ -118,22 +116,8 @@ export async function exportDirectory(objects: ObjectStore, withTail = true): Pr
     await file.close();
   }
   await log.close();
-  for (const [name, value] of [['writer.chk', end], ['chaser.chk', end], ['epoch.chk', -1], ['proposal.chk', -1], ['truncate.chk', -1]] as const) {
-    const file = await out.create(name);
-    const bytes = new Uint8Array(8);
-    putI64(bytes, 0, value);
-    await file.writeAt(0, bytes);
-    await file.close();
-  }
+  for (const [name, value] of [['writer.chk', end], ['chaser.chk', end], ['epoch.chk', -1], ['proposal.chk', -1], ['truncate.chk', -1]] as const) await setCheckpoint(out, name, value);
   return out;
-}
-
-async function copy(from: ObjectStorage, path: string, to: MemoryStorage): Promise<void> {
-  const source = await from.open(path, 'read');
-  const target = await to.create(path);
-  await target.writeAt(0, (await source.read(0, source.size)).slice());
-  await source.close();
-  await target.close();
 }
 
 export function eventsOf(ids: SeededIds, count: number, bytes: number): NewEvent[] {

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { decodeFooter, decodeHeader, FOOTER_BYTES } from '../../core/log/chunk-format.ts';
 import { streamHasher } from '../../core/stream-hash.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
-import type { Storage } from '../../core/ports/storage.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { checkClosed, readEverything } from '../scavenge/random-check.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';
@@ -10,13 +9,7 @@ import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { Mirror } from './mirror.ts';
 import { beginLog, compactionTick, eventsOf, exportDirectory, manifestOf, newClock, worldOf } from './tick-kit.ts';
-
-async function contentOf(storage: Storage, path: string): Promise<Uint8Array> {
-  const file = await storage.open(path, 'read');
-  const bytes = new Uint8Array(await file.read(0, file.size));
-  await file.close();
-  return bytes;
-}
+import { contentOf } from '../log/kit.ts';
 
 /** What the objects amount to is a sound directory whose log is that of the mirror. */
 async function expectSame(objects: MemoryObjects, mirror: Mirror): Promise<void> {

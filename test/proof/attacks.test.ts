@@ -19,8 +19,9 @@ import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
-import { concat, contentOf, copyOf, dataOf, fill, openProven, putFile, recordsIn, scavenge, verify, withData } from './proof-kit.ts';
+import { concat, copyOf, dataOf, fill, openProven, recordsIn, scavenge, verify, withData } from './proof-kit.ts';
 import { samples, type Sample } from './tampering.ts';
+import { contentOf, putFile } from '../log/kit.ts';
 
 const sha256 = sha256By(nodeDigests);
 

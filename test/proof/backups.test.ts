@@ -8,7 +8,8 @@ import { backUpNode } from '../support/backup/backup-kit.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';
 import { backUp, restoreOptions, restoreWorld, verifyErrors } from '../support/backup/restore-kit.ts';
 import { Random } from '../support/random.ts';
-import { contentOf, fill, openProven, scavenge, verify } from './proof-kit.ts';
+import { fill, openProven, scavenge, verify } from './proof-kit.ts';
+import { contentOf } from '../log/kit.ts';
 
 const KEPT = ['kept', 'short', 'other'];
 

@@ -9,7 +9,8 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { TEST_NOW_MS } from '../support/test-store.ts';
-import { append, contentOf, copyOf, fill, openProven, recordsIn, scavenge, verify } from './proof-kit.ts';
+import { append, copyOf, fill, openProven, recordsIn, scavenge, verify } from './proof-kit.ts';
+import { contentOf } from '../log/kit.ts';
 
 describe('an honest directory', () => {
   it('verifies before and after scavenges with merges, against every anchor that was made', async () => {

@@ -1,7 +1,6 @@
-import { isOwnName } from '../../core/ports/own-names.ts';
 import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import { i32, i64, putI32 } from '../../core/bytes.ts';
+import { i32, i64 } from '../../core/bytes.ts';
 import { decodeFooter, decodeHeader, encodeFooter, FOOTER_BYTES, HEADER_BYTES, parseChunkFileNames, takeInventory } from '../../core/log/chunk-format.ts';
 import type { Anchor } from '../../core/proof/layout.ts';
 import { type ProofSummary, verifyProof } from '../../core/proof/verify.ts';
@@ -12,6 +11,7 @@ import { nodeDigests } from '../../infra/digests.ts';
 import { encodeText } from '../../core/text.ts';
 import type { Random } from '../support/random.ts';
 import { openTestStore, type TestStoreOptions } from '../support/test-store.ts';
+import { contentOf, copyTo } from '../log/kit.ts';
 
 export const CHUNK_BYTES = 65_536;
 
@@ -42,30 +42,11 @@ export async function scavenge(open: OpenStore): Promise<void> {
 
 export async function copyOf(storage: Storage): Promise<MemoryStorage> {
   const copy = new MemoryStorage();
-  for (const folder of ['', 'proofs', 'index', 'index/stream-existence', 'index/scavenging']) {
-    for (const name of await storage.list(folder)) {
-      const path = folder === '' ? name : `${folder}/${name}`;
-      await putFile(copy, path, await contentOf(storage, path));
-    }
-  }
+  await copyTo(storage, copy, ['', 'proofs', 'index', 'index/stream-existence', 'index/scavenging']);
   return copy;
 }
 
-export async function contentOf(storage: Storage, path: string): Promise<Uint8Array> {
-  const file = await storage.open(path, 'read');
-  const bytes = (await file.read(0, file.size)).slice();
-  await file.close();
-  return bytes;
-}
-
-export async function putFile(storage: Storage, path: string, bytes: Uint8Array): Promise<void> {
-  if (isOwnName(path)) await storage.remove(path);
-  const file = await storage.create(path);
-  await file.writeAt(0, bytes);
-  await file.close();
-}
-
-export interface Verdict extends ProofSummary { readonly told: readonly ProofFinding[]; readonly notes: readonly ProofNote[] }
+interface Verdict extends ProofSummary { readonly told: readonly ProofFinding[]; readonly notes: readonly ProofNote[] }
 
 export async function verify(storage: Storage, anchors: readonly Anchor[], isStrict = false): Promise<Verdict> {
   const told: ProofFinding[] = [];
@@ -137,11 +118,5 @@ export function concat(...parts: readonly Uint8Array[]): Uint8Array {
     out.set(part, at);
     at += part.length;
   }
-  return out;
-}
-
-export function withLength(record: Uint8Array, length: number): Uint8Array {
-  const out = record.slice();
-  putI32(out, 0, length);
   return out;
 }

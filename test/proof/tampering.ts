@@ -5,7 +5,8 @@ import { nodeDigests } from '../../infra/digests.ts';
 import type { Anchor } from '../../core/proof/layout.ts';
 import { Random } from '../support/random.ts';
 import { HEADER_BYTES } from '../../core/log/chunk-format.ts';
-import { concat, contentOf, copyOf, dataOf, fill, type Framed, openProven, putFile, recordsIn, scavenge, withData } from './proof-kit.ts';
+import { concat, copyOf, dataOf, fill, type Framed, openProven, recordsIn, scavenge, withData } from './proof-kit.ts';
+import { contentOf, flip, putFile } from '../log/kit.ts';
 
 /** A directory of many small chunks, before a scavenge and behind one that merged, each with its newest anchor. */
 export interface Sample { readonly name: string; readonly storage: MemoryStorage; readonly anchor: Anchor; readonly records: readonly Framed[] }
@@ -29,7 +30,7 @@ export async function samples(events: number, seed: number): Promise<readonly [S
 type Change = (data: Uint8Array, record: { readonly at: number; readonly end: number }, random: Random) => Uint8Array | null;
 
 /** What is done to a record's file, by kind; null where it can't be done to this one. */
-export const CHANGES: Readonly<Record<string, Change>> = {
+const CHANGES: Readonly<Record<string, Change>> = {
   removed: (data, { at, end }) => concat(data.subarray(0, at), data.subarray(end)),
   doubled: (data, { at, end }) => concat(data.subarray(0, end), data.subarray(at, end), data.subarray(end)),
   'moved to the front': (data, { at, end }) => (at === 0 ? null : concat(data.subarray(at, end), data.subarray(0, at), data.subarray(end))),
@@ -77,11 +78,4 @@ export async function isFlipFound(storage: Storage, anchor: Anchor, { file, offs
   const found = await isFound(storage, anchor);
   await flip(storage, file, offset + (bit >> 3), 1 << (bit & 7));
   return found;
-}
-
-async function flip(storage: Storage, path: string, at: number, mask: number): Promise<void> {
-  const file = await storage.open(path, 'write');
-  const [byte] = await file.read(at, 1);
-  await file.writeAt(at, Uint8Array.of(byte! ^ mask));
-  await file.close();
 }

@@ -4,8 +4,9 @@ import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import { EXECUTE_TABLE_JOB, executeTable, type ExecuteTableArgs } from '../../core/scavenge/index-execution.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { collidingHasher } from '../support/colliding-hasher.ts';
-import { damage, rangeOf, readAll, writeAll } from '../index/world.ts';
+import { damage, rangeOf } from '../index/world.ts';
 import { type Entry, IndexWorld, pairHasher } from './index-kit.ts';
+import { contentOf, putFile } from '../log/kit.ts';
 
 function entries(stream: string, positions: readonly number[], from = 0): Entry[] {
   return positions.map((position, i) => ({ stream, number: from + i, position }));
@@ -168,7 +169,7 @@ describe('the tables of an index', () => {
     world.original('b', { discardPoint: 1 });
     const index = await world.open();
     await world.tables(index, [SIX, entries('b', [50, 150])]);
-    const map = await readAll(world.storage, 'index/indexmap');
+    const map = await contentOf(world.storage, 'index/indexmap');
     const files = await world.storage.list('index');
     const stop = new AbortController();
     const jobs = world.jobs({
@@ -177,7 +178,7 @@ describe('the tables of an index', () => {
     const { reports, error } = await world.run(index, { signal: stop.signal }, jobs);
     expect(error).toMatchObject({ code: 'aborted' });
     expect(reports).toMatchObject([{ level: -1, index: -1, entriesKept: 2, entriesDeleted: 0, wasScavenged: false, spaceSaved: 0, error: 'Scavenge cancelled' }]);
-    expect(await readAll(world.storage, 'index/indexmap')).toEqual(map);
+    expect(await contentOf(world.storage, 'index/indexmap')).toEqual(map);
     expect(await world.storage.list('index')).toEqual(files);
     // Between two tables: the first one stays scavenged.
     const between = new AbortController();
@@ -236,7 +237,7 @@ describe('the tables of an index', () => {
     const second = await world.run(old);
     expect(second.reports).toMatchObject([{ entriesDeleted: 0, entriesKept: 6, wasScavenged: true }]);
     expect(old.tables()[0]!.file).not.toBe(path);
-    expect((await readAll(world.storage, old.tables()[0]!.file))[1]).toBe(4);
+    expect((await contentOf(world.storage, old.tables()[0]!.file))[1]).toBe(4);
     expect(await world.left(old, ['a'])).toEqual(SIX.map((e) => `a#${e.number}@${e.position}`));
     await old.close();
   });
@@ -268,7 +269,7 @@ describe('the tables of an index', () => {
     world.original('a', { discardPoint: 4 });
     const index = await world.open();
     await world.tables(index, [SIX]);
-    const map = await readAll(world.storage, 'index/indexmap');
+    const map = await contentOf(world.storage, 'index/indexmap');
     const jobs = world.jobs({
       [EXECUTE_TABLE_JOB]: async (args: never, context) => {
         const result = await executeTable(args as ExecuteTableArgs, context);
@@ -278,7 +279,7 @@ describe('the tables of an index', () => {
     });
     expect((await world.run(index, {}, jobs)).error).toMatchObject({ code: 'store_closed' });
     expect((await world.run(index)).error).toMatchObject({ code: 'store_closed' });
-    expect(await readAll(world.storage, 'index/indexmap')).toEqual(map);
+    expect(await contentOf(world.storage, 'index/indexmap')).toEqual(map);
     const again = await world.open();
     expect(again.wasReset).toBeNull();
     expect(await world.left(again, ['a'])).toHaveLength(6);
@@ -310,10 +311,10 @@ describe('the tables of an index', () => {
 
 /** Rewrites a table of version 4 as one of version 3: no midpoints and no footer. Its checksum is not made anew. */
 async function toVersion3(world: IndexWorld, path: string): Promise<void> {
-  const bytes = await readAll(world.storage, path);
+  const bytes = await contentOf(world.storage, path);
   const end = 128 + SIX.length * 24;
   const out = new Uint8Array(end + 16);
   out.set(bytes.subarray(0, end));
   out[1] = 3;
-  await writeAll(world.storage, path, out);
+  await putFile(world.storage, path, out);
 }

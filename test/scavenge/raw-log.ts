@@ -2,6 +2,7 @@ import { decodeFooter, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/chunk-f
 import { SkuaError } from '../../core/errors.ts';
 import { decodePrepare, FLAG_STREAM_DELETE, PREPARE, RecordFrame } from '../../core/log/records.ts';
 import type { Storage } from '../../core/ports/storage.ts';
+import { contentOf } from '../log/kit.ts';
 
 /** One record as it lies in a chunk file. */
 export interface RawRecord {
@@ -52,15 +53,6 @@ export async function readRawLog(storage: Storage): Promise<RawRecord[]> {
     readChunk(name, bytes, out);
   }
   return out;
-}
-
-async function contentOf(storage: Storage, path: string): Promise<Uint8Array> {
-  const file = await storage.open(path, 'read');
-  try {
-    return Uint8Array.from(await file.read(0, file.size));
-  } finally {
-    await file.close();
-  }
 }
 
 function readChunk(name: string, bytes: Uint8Array, out: RawRecord[]): void {

@@ -1,12 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { isSkuaError } from '../../core/errors.ts';
-import type { NewEvent } from '../../core/streams/api.ts';
 import { MOMENTS, OUTCOMES, checkAfterCrash, checkOpened, openOn, runChain, runFaulty } from '../support/crash-run.ts';
 import type { Run } from '../support/crash-run.ts';
 import { findFormatErrors } from '../support/check-directory.ts';
 import { isCrash } from '../support/crash.ts';
 import { findLosses } from '../support/check-store.ts';
-import { FaultyStorage } from '../support/faulty-storage.ts';
 import { bySize, seedsFrom } from '../support/run-size.ts';
 
 /**
@@ -125,24 +123,6 @@ describe('a full disk', () => {
       expect((await findFormatErrors(run.storage)).filter((error) => !error.endsWith('belongs to nothing')), name).toEqual([]);
       expect(await checkOpened(run.storage, run), name).toEqual([]);
       expect(await findFormatErrors(run.storage), name).toEqual([]);
-    }
-  });
-
-  it.each(['disk_full', 'io_error'] as const)('(%s) refuses a write for good: no recovery finds it', async (code) => {
-    const event = (n: number): NewEvent => ({ id: `0000000${n}-1111-4111-8111-111111111111`, type: 't', isJson: false, data: new Uint8Array(100), metadata: new Uint8Array(0) });
-    for (let seed = 1; seed <= 12; seed++) {
-      const storage = new FaultyStorage({ seed });
-      const { store } = await openOn(storage, seed);
-      await store.append('kept', -1, [event(1)]);
-      // One of the two writes of a commit fails: the group's bytes or its slot.
-      storage.failAt(storage.operations + 1 + (seed % 2), code);
-      await expect(store.append('kept', 0, [event(2)])).rejects.toMatchObject({ code });
-      for (const mode of ['keep', 'partial', 'clean'] as const) {
-        const after = await openOn(storage.restart(mode, seed), seed);
-        const page = await after.store.readStream('kept', { direction: 'forward', from: 0, count: 10 });
-        expect(page.events.map((read) => read.id), `${mode}, seed ${seed}`).toEqual([event(1).id]);
-        await after.close();
-      }
     }
   });
 

@@ -11,6 +11,7 @@ import { installFiles, SETS, unpackSet } from '../support/fixtures.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
+import { contentOf, flip, patch, resize } from '../log/kit.ts';
 
 interface Verdict { readonly findings: VerifyFinding[]; readonly summary: VerifySummary }
 
@@ -21,15 +22,6 @@ async function verify(storage: Storage): Promise<Verdict> {
     const next = await run.next();
     if (next.done === true) return { findings, summary: next.value };
     if (next.value.kind === 'finding') findings.push(next.value);
-  }
-}
-
-async function contentOf(storage: Storage, path: string): Promise<Uint8Array> {
-  const file = await storage.open(path, 'read');
-  try {
-    return Uint8Array.from(await file.read(0, file.size));
-  } finally {
-    await file.close();
   }
 }
 
@@ -53,24 +45,6 @@ async function everything(storage: Storage): Promise<Map<string, string>> {
     }
   }
   return all;
-}
-
-async function overwrite(storage: Storage, path: string, offset: number, bytes: Uint8Array): Promise<void> {
-  const file = await storage.open(path, 'write');
-  await file.writeAt(offset, bytes);
-  await file.sync();
-  await file.close();
-}
-
-async function flip(storage: Storage, path: string, offset: number): Promise<void> {
-  const content = await contentOf(storage, path);
-  await overwrite(storage, path, offset, Uint8Array.of(content[offset]! ^ 0x10));
-}
-
-async function resize(storage: Storage, path: string, bytes: number): Promise<void> {
-  const file = await storage.open(path, 'write');
-  await file.truncate(bytes);
-  await file.close();
 }
 
 const i32 = (value: number): Uint8Array => { const bytes = new Uint8Array(4); putI32(bytes, 0, value); return bytes; };
@@ -171,26 +145,26 @@ const DAMAGES: readonly Damage[] = [
     what: 'a record length that can not be', inflict: async (storage) => {
       const length = (await contentOf(storage, FIRST)).slice(128, 132);
       const second = 128 + new DataView(length.buffer).getInt32(0, true) + 8;
-      await overwrite(storage, FIRST, second, i32(-5));
+      await patch(storage, FIRST, second, i32(-5));
       return { file: FIRST, code: 'log_corrupt', offset: second };
     },
   },
   {
     what: 'a header of another chunk', inflict: async (storage) => {
-      await overwrite(storage, SECOND, 6, i32(5));
+      await patch(storage, SECOND, 6, i32(5));
       return { file: SECOND, code: 'log_corrupt', offset: 6 };
     },
   },
   {
     what: 'a header that is none', inflict: async (storage) => {
-      await overwrite(storage, SECOND, 0, Uint8Array.of(9));
+      await patch(storage, SECOND, 0, Uint8Array.of(9));
       return { file: SECOND, code: 'log_corrupt', offset: 0 };
     },
   },
   {
     what: 'a footer that is gone', inflict: async (storage) => {
       const { length } = await contentOf(storage, FIRST);
-      await overwrite(storage, FIRST, length - 128, new Uint8Array(112));
+      await patch(storage, FIRST, length - 128, new Uint8Array(112));
       return { file: FIRST, code: 'log_corrupt', offset: length - 128 };
     },
   },
@@ -213,13 +187,13 @@ const DAMAGES: readonly Damage[] = [
   {
     what: 'a hole in the last chunk', inflict: async (storage) => {
       const name = await lastChunk(storage);
-      await overwrite(storage, name, 128, new Uint8Array(64));
+      await patch(storage, name, 128, new Uint8Array(64));
       return { file: name, code: 'log_corrupt', offset: 128 };
     },
   },
   { what: 'a checkpoint of the wrong length', inflict: async (storage) => { await resize(storage, 'chaser.chk', 5); return { file: 'chaser.chk', code: 'checkpoint_corrupt', offset: 0 }; } },
-  { what: 'a chaser beyond the writer', inflict: async (storage) => { await overwrite(storage, 'chaser.chk', 0, i64(1e9)); return { file: 'chaser.chk', code: 'checkpoint_corrupt', offset: 0 }; } },
-  { what: 'an epoch checkpoint that leads to no epoch', inflict: async (storage) => { await overwrite(storage, 'epoch.chk', 0, i64(77)); return { file: 'epoch.chk', code: 'checkpoint_corrupt', offset: 0 }; } },
+  { what: 'a chaser beyond the writer', inflict: async (storage) => { await patch(storage, 'chaser.chk', 0, i64(1e9)); return { file: 'chaser.chk', code: 'checkpoint_corrupt', offset: 0 }; } },
+  { what: 'an epoch checkpoint that leads to no epoch', inflict: async (storage) => { await patch(storage, 'epoch.chk', 0, i64(77)); return { file: 'epoch.chk', code: 'checkpoint_corrupt', offset: 0 }; } },
   { what: 'a damaged index map', inflict: async (storage) => { await flip(storage, 'index/indexmap', 40); return { file: 'index/indexmap', code: 'index_corrupt' }; } },
   { what: 'a missing index table', inflict: async (storage) => { const path = await largestTable(storage); await storage.remove(path); return { file: path, code: 'file_not_found' }; } },
   {
@@ -233,7 +207,7 @@ const DAMAGES: readonly Damage[] = [
     what: 'index entries out of order', inflict: async (storage) => {
       const path = await largestTable(storage);
       const content = await contentOf(storage, path);
-      await overwrite(storage, path, 128, content.slice(128 + 24 * 60, 128 + 24 * 61));
+      await patch(storage, path, 128, content.slice(128 + 24 * 60, 128 + 24 * 61));
       return { file: path, code: 'index_disorder', offset: 128 + 24 };
     },
   },
@@ -242,7 +216,7 @@ const DAMAGES: readonly Damage[] = [
       const path = await largestTable(storage);
       const content = await contentOf(storage, path);
       const position = Number(new DataView(content.buffer).getBigInt64(128 + 16, true));
-      await overwrite(storage, path, 128 + 16, i64(position + 3));
+      await patch(storage, path, 128 + 16, i64(position + 3));
       return { file: path, code: 'index_wrong_entry', offset: 128 };
     },
   },

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
-import { startHelper, startNode } from '../child.ts';
+import { startHttpLoad, startNode } from '../child.ts';
 import { alternate, median, row } from '../figure.ts';
 import type { Figure } from '../figure.ts';
-import type { LoadRequest, LoadResult } from '../processes/http-load.ts';
 
 const CONNECTIONS = 64;
 const ADMIN = basic('admin', 'changeit');
@@ -18,12 +17,9 @@ export const appendAuth: Figure = {
       await open.stop();
       throw error;
     });
-    const generator = startHelper(['test/bench/processes/http-load.ts']);
+    const generator = startHttpLoad();
     const load = async (port: number, authorization?: string): Promise<number> => {
-      const request: LoadRequest = { port, connections: CONNECTIONS, ms: settings.windowMs, ...(authorization !== undefined && { authorization }) };
-      const result = await generator.ask<LoadResult>(request);
-      if (result.failures > 0) throw new Error(`${result.failures} appends failed, the first with:\n${result.firstFailure}`);
-      return result.p50Ms;
+      return (await generator.load({ port, connections: CONNECTIONS, ms: settings.windowMs, ...(authorization !== undefined && { authorization }) })).p50Ms;
     };
     try {
       const reply = await fetch(`http://127.0.0.1:${secured.port}/users`, { method: 'POST', headers: { authorization: ADMIN, 'content-type': 'application/json' }, body: JSON.stringify(USER) });

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { startHelper, startNode, startServer } from '../child.ts';
+import { startHttpLoad, startNode, startServer } from '../child.ts';
 import { alternate, median, row } from '../figure.ts';
 import type { Figure } from '../figure.ts';
-import type { LoadRequest, LoadResult } from '../processes/http-load.ts';
+import type { LoadResult } from '../processes/http-load.ts';
 
 const CONNECTIONS = 64;
 
@@ -15,12 +15,10 @@ export const appendHttp: Figure = {
       await bare.stop();
       throw error;
     });
-    const generator = startHelper(['test/bench/processes/http-load.ts']);
+    const generator = startHttpLoad();
     const seen: { limit: LoadResult[]; ours: LoadResult[] } = { limit: [], ours: [] };
     const load = async (port: number, into: LoadResult[]): Promise<number> => {
-      const request: LoadRequest = { port, connections: CONNECTIONS, ms: settings.windowMs };
-      const result = await generator.ask<LoadResult>(request);
-      if (result.failures > 0) throw new Error(`${result.failures} appends failed, the first with:\n${result.firstFailure}`);
+      const result = await generator.load({ port, connections: CONNECTIONS, ms: settings.windowMs });
       into.push(result);
       return result.requestsPerSecond;
     };

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
-import { startHelper, startNode, startServer } from '../child.ts';
+import { startHttpLoad, startNode, startServer } from '../child.ts';
 import { alternate, median, row } from '../figure.ts';
 import type { Figure } from '../figure.ts';
-import type { LoadRequest, LoadResult } from '../processes/http-load.ts';
 import { RawWriter } from '../raw-writer.ts';
 
 const FILE_BYTES = 16_777_216;
@@ -17,13 +16,10 @@ export const appendLatency: Figure = {
       await bare.stop();
       throw error;
     });
-    const generator = startHelper(['test/bench/processes/http-load.ts']);
+    const generator = startHttpLoad();
     const writer = new RawWriter(join(settings.folder, 'append-latency-raw'), FILE_BYTES, 1);
     const load = async (port: number): Promise<number> => {
-      const request: LoadRequest = { port, connections: 1, ms: settings.windowMs };
-      const result = await generator.ask<LoadResult>(request);
-      if (result.failures > 0) throw new Error(`${result.failures} appends failed, the first with:\n${result.firstFailure}`);
-      return result.p50Ms;
+      return (await generator.load({ port, connections: 1, ms: settings.windowMs })).p50Ms;
     };
     const parts: { readonly trip: number; readonly write: number }[] = [];
     const limit = async (): Promise<number> => {

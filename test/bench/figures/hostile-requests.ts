@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { startHelper } from '../child.ts';
+import { startHttpLoad } from '../child.ts';
 import { alternate, row } from '../figure.ts';
 import type { Figure, Row } from '../figure.ts';
-import type { LoadRequest, LoadResult } from '../processes/http-load.ts';
 import { startConnector, startWebhookNode } from '../webhooks.ts';
 
 /** What one request of a stranger may add to the longest answer of somebody else, in milliseconds. */
@@ -52,13 +51,10 @@ export const hostileRequests: Figure = {
   how: `One event read over ${CONNECTIONS} connections with a pause of ${PAUSE_MS} ms, by a client that has the node for itself, and while another sends one hostile request after another. A value is the longest answer of a window less the longest of the window before it without the other client; the limit is what the goal allows.`,
   async run(settings) {
     const node = await startWebhookNode(join(settings.folder, 'hostile'));
-    const generator = startHelper(['test/bench/processes/http-load.ts']);
+    const generator = startHttpLoad();
     const ms = Math.min(settings.windowMs, WINDOW_MS_MAX);
     const longest = async (): Promise<number> => {
-      const load: LoadRequest = { port: node.port, connections: CONNECTIONS, ms, pauseMs: PAUSE_MS, read: '/streams/small/0' };
-      const result = await generator.ask<LoadResult>(load);
-      if (result.failures > 0) throw new Error(`${result.failures} reads failed, the first with:\n${result.firstFailure}`);
-      return result.maxMs;
+      return (await generator.load({ port: node.port, connections: CONNECTIONS, ms, pauseMs: PAUSE_MS, read: '/streams/small/0' })).maxMs;
     };
     /** The longest answers beside a client that goes on as long as this lasts. */
     const beside = async (hostile: () => Promise<void>): Promise<number> => {

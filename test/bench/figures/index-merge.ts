@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { NODE_FLAGS, startHelper, startServer } from '../child.ts';
+import { NODE_FLAGS, startHttpLoad, startServer } from '../child.ts';
 import type { Server } from '../child.ts';
 import { median, row } from '../figure.ts';
 import type { Figure } from '../figure.ts';
 import { largeIndex } from '../index-tables.ts';
-import type { LoadRequest, LoadResult } from '../processes/http-load.ts';
+import type { LoadResult } from '../processes/http-load.ts';
 import { linkedCopy } from '../scavenge-data.ts';
 
 const ENTRIES = 20_000_000;
@@ -40,7 +40,7 @@ export const indexMerge: Figure = {
     await largeIndex(folder, settings.isSmoke ? ENTRIES_QUICK : ENTRIES * settings.dataShare, settings.say);
     const work = join(settings.folder, 'merge');
     linkedCopy(folder, work);
-    const generator = startHelper(['test/bench/processes/http-load.ts']);
+    const generator = startHttpLoad();
     const measured = { limit: [] as number[], ours: [] as number[] };
     const longest = { limit: 0, ours: 0 };
     const stops: number[] = [];
@@ -53,10 +53,7 @@ export const indexMerge: Figure = {
         const node = await start();
         try {
           const load = async (): Promise<LoadResult> => {
-            const request: LoadRequest = { port: node.port, connections: CONNECTIONS, ms: settings.windowMs, pauseMs: PAUSE_MS };
-            const result = await generator.ask<LoadResult>(request);
-            if (result.failures > 0) throw new Error(`${result.failures} appends failed, the first with:\n${result.firstFailure}`);
-            return result;
+            return generator.load({ port: node.port, connections: CONNECTIONS, ms: settings.windowMs, pauseMs: PAUSE_MS });
           };
           await load();
           const idle = await load();

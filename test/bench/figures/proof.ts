@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { NODE_FLAGS, startHelper, startServer } from '../child.ts';
+import { NODE_FLAGS, startHttpLoad, startServer } from '../child.ts';
 import type { Server } from '../child.ts';
 import type { ProofKeeper } from '../../../core/proof/keeper.ts';
 import { ANY } from '../../../core/streams/api.ts';
@@ -10,7 +10,6 @@ import { newEvents } from '../events.ts';
 import { alternate, row } from '../figure.ts';
 import type { Figure, Row, Settings } from '../figure.ts';
 import { openFolder } from '../open-folder.ts';
-import type { LoadRequest, LoadResult } from '../processes/http-load.ts';
 
 const CONNECTIONS = 64;
 /** A node completes one of these about once a second. */
@@ -57,11 +56,9 @@ async function overHttp({ folder, windows, windowMs, isSmoke }: Settings): Promi
     await plain.stop();
     throw error;
   });
-  const generator = startHelper(['test/bench/processes/http-load.ts']);
+  const generator = startHttpLoad();
   const load = async (port: number, ms: number): Promise<number> => {
-    const result = await generator.ask<LoadResult>({ port, connections: CONNECTIONS, ms } satisfies LoadRequest);
-    if (result.failures > 0) throw new Error(`${result.failures} appends failed, the first with:\n${result.firstFailure}`);
-    return result.requestsPerSecond;
+    return (await generator.load({ port, connections: CONNECTIONS, ms })).requestsPerSecond;
   };
   const withChain = async (ms: number): Promise<number> => {
     proven.process.kill('SIGCONT');

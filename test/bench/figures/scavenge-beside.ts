@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startHelper, startNode } from '../child.ts';
+import { startHttpLoad, startNode } from '../child.ts';
 import { median, row } from '../figure.ts';
 import type { Figure } from '../figure.ts';
 import type { LoadRequest, LoadResult } from '../processes/http-load.ts';
@@ -27,11 +27,9 @@ export const scavengeBeside: Figure = {
     await halfDeletedLog(template, CHUNKS, settings.scavengeChunkBytes, settings.say);
     const files = chunkNames(template).map((name) => join(template, name));
     const target = join(settings.folder, 'limit.tmp');
-    const generator = startHelper(['test/bench/processes/http-load.ts']);
+    const generator = startHttpLoad();
     const append = async (port: number, load: Load): Promise<LoadResult> => {
-      const result = await generator.ask<LoadResult>({ port, ms: Math.min(SLICE_MS, settings.windowMs), ...load } satisfies LoadRequest);
-      if (result.failures > 0) throw new Error(`${result.failures} appends failed, the first with:\n${result.firstFailure}`);
-      return result;
+      return generator.load({ port, ms: Math.min(SLICE_MS, settings.windowMs), ...load });
     };
     /** Seconds that the scavenge takes, and p99 of the appends before it and meanwhile. */
     const scavenge = async (loadFor: ((port: number) => Promise<Load>) | null): Promise<{ seconds: number; before: number; during: number }> => {

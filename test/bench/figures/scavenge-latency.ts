@@ -1,9 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { startHelper, startNode } from '../child.ts';
+import { startHttpLoad, startNode } from '../child.ts';
 import { alternate, row } from '../figure.ts';
 import type { Figure } from '../figure.ts';
-import type { LoadRequest, LoadResult } from '../processes/http-load.ts';
 import { halfDeletedLog, linkedCopy } from '../scavenge-data.ts';
 
 const CONNECTIONS = 8;
@@ -21,13 +20,11 @@ export const scavengeLatency: Figure = {
     const work = join(settings.folder, 'latency');
     linkedCopy(template, work);
     const node = await startNode(work);
-    const generator = startHelper(['test/bench/processes/http-load.ts']);
+    const generator = startHttpLoad();
     const longest = { limit: [] as number[], ours: [] as number[] };
     let scavenges = 0;
     const load = async (into: number[] | null): Promise<number> => {
-      const request: LoadRequest = { port: node.port, connections: CONNECTIONS, ms: settings.windowMs, pauseMs: PAUSE_MS };
-      const result = await generator.ask<LoadResult>(request);
-      if (result.failures > 0) throw new Error(`${result.failures} appends failed, the first with:\n${result.firstFailure}`);
+      const result = await generator.load({ port: node.port, connections: CONNECTIONS, ms: settings.windowMs, pauseMs: PAUSE_MS });
       into?.push(result.maxMs);
       return result.p99Ms;
     };

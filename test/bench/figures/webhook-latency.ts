@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { startHelper } from '../child.ts';
+import { startHelper, startHttpLoad } from '../child.ts';
 import { alternate, row } from '../figure.ts';
 import type { Figure, Row } from '../figure.ts';
 import type { LoadRequest, LoadResult } from '../processes/http-load.ts';
@@ -21,12 +21,10 @@ export const webhookLatency: Figure = {
   how: `Signed calls of 1024 bytes posted over ${CONNECTIONS} connections with a pause of ${PAUSE_MS} ms to a connector whose node is idle otherwise, and while another connector of that node gets ${SPINNING} concurrent calls whose script never ends (another generator posts them, with a pause of ${SPIN_PAUSE_MS} ms after each answer). The second row has a script there that does end, after tens of milliseconds, so that it spins all the time and is never refused. The value is the 99th percentile of a window.`,
   async run(settings) {
     const node = await startWebhookNode(join(settings.folder, 'webhook-latency'));
-    const generator = startHelper(['test/bench/processes/http-load.ts']);
+    const generator = startHttpLoad();
     const spinner = startHelper(['test/bench/processes/http-load.ts']);
     const load = async (into: LoadResult[]): Promise<number> => {
-      const request: LoadRequest = { port: node.port, connections: CONNECTIONS, ms: settings.windowMs, pauseMs: PAUSE_MS, webhook: signedCalls('quiet', 202) };
-      const result = await generator.ask<LoadResult>(request);
-      if (result.failures > 0) throw new Error(`${result.failures} calls failed, the first with:\n${result.firstFailure}`);
+      const result = await generator.load({ port: node.port, connections: CONNECTIONS, ms: settings.windowMs, pauseMs: PAUSE_MS, webhook: signedCalls('quiet', 202) });
       into.push(result);
       return result.p99Ms;
     };

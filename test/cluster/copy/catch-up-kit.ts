@@ -1,5 +1,4 @@
 import { expect } from 'vitest';
-import { i64 } from '../../../core/bytes.ts';
 import { readLogId, removeLogId } from '../../../core/cluster/copy/identity.ts';
 import { type MemberStore, openMemberStore } from '../../../core/cluster/copy/member-store.ts';
 import { prepareCopy, type PreparedCopy } from '../../../core/cluster/copy/prepare-copy.ts';
@@ -25,6 +24,7 @@ import { CHUNK_BYTES, compactionTick, eventsOf, exportDirectory, manifestOf, new
 import { type RawRecord, readRawLog } from '../../scavenge/raw-log.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
+import { checkpoint } from '../../log/kit.ts';
 
 export { CHUNK_BYTES, manifestOf };
 
@@ -144,13 +144,7 @@ export function differences(copy: ReadonlyMap<number, RawRecord>, bucket: Readon
 
 /** Where the checkpoints of a directory stand. The chaser may stay behind the writer after a crash, and is never ahead. */
 export async function checkpointsOf(storage: Storage): Promise<{ readonly writer: number; readonly chaser: number }> {
-  const read = async (path: string): Promise<number> => {
-    const file = await storage.open(path, 'read');
-    const value = i64(await file.read(0, 8), 0);
-    await file.close();
-    return value;
-  };
-  return { writer: await read('writer.chk'), chaser: await read('chaser.chk') };
+  return { writer: await checkpoint(storage, 'writer.chk'), chaser: await checkpoint(storage, 'chaser.chk') };
 }
 
 /** The directory holds what the bucket's newest manifest names, names its log, and the project's own verify finds nothing wrong with it. */

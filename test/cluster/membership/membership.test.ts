@@ -4,6 +4,14 @@ import { cluster, Net, otherThan, type Process } from './kit.ts';
 
 const QUIET_MS = 30_000;
 
+/** Three members that have had a leader for a while. */
+async function settled(seed?: number) {
+  const net = new Net(seed);
+  const processes = await cluster(net, 3);
+  await net.clock.advance(5_000);
+  return { net, processes, leader: net.leaderOf()! };
+}
+
 /** Lets time pass until it has come to an end. */
 async function ended<T>(net: Net, promise: Promise<T>, withinMs = 20_000): Promise<T> {
   let result: { readonly value: T } | { readonly error: unknown } | null = null;
@@ -75,10 +83,7 @@ describe('an election', () => {
   });
 
   test('a leader that stands still is followed when it was silent for a second, and follows when it goes on', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const old = net.leaderOf()!;
+    const { net, processes, leader: old } = await settled();
     old.pause();
     await net.clock.advance(450);
     expect(net.epochs()).toEqual([0]);
@@ -106,10 +111,7 @@ describe('an election', () => {
   });
 
   test('two members that are cut off from each other keep the leader that both hear; who does not hear it is no majority', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const leader = net.leaderOf()!;
+    const { net, processes, leader } = await settled();
     const [a, b] = otherThan(processes, leader) as [Process, Process];
     net.cut(a, b);
     await net.clock.advance(QUIET_MS);
@@ -130,10 +132,7 @@ describe('an election', () => {
   });
 
   test('a leader that has no commits at hand for its followers is heard all the same', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const leader = net.leaderOf()!;
+    const { net, processes, leader } = await settled();
     leader.copy.recent = () => null;
     for (let ms = 0; ms < QUIET_MS; ms += 100) {
       await net.clock.advance(100);
@@ -144,10 +143,7 @@ describe('an election', () => {
   });
 
   test('who hears of an epoch that its copy lacks asks the bucket at once', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const leader = net.leaderOf()!;
+    const { net, processes, leader } = await settled();
     const [other] = otherThan(processes, leader) as [Process];
     const { self } = other.membership;
     // Not while it asks for its own reasons.
@@ -159,10 +155,7 @@ describe('an election', () => {
   });
 
   test('connections to the leader that break elect nobody while it answers', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const leader = net.leaderOf()!;
+    const { net, processes, leader } = await settled();
     for (const { membership } of otherThan(processes, leader)) membership.lost(leader.instanceId);
     for (const { membership } of otherThan(processes, leader)) expect(membership.leader()).toBeNull();
     await net.clock.advance(100);
@@ -172,10 +165,7 @@ describe('an election', () => {
   });
 
   test('a leader whose bucket is silent for 5 s is not heard, and another one leads', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const old = net.leaderOf()!;
+    const { net, processes, leader: old } = await settled();
     old.bucket.isCut = true;
     await net.clock.advance(4_000);
     expect(net.epochs()).toEqual([0]);
@@ -205,10 +195,7 @@ describe('an election', () => {
   });
 
   test('the bucket that is silent for all elects nobody, and the leader goes on when it is back', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const leader = net.leaderOf()!;
+    const { net, processes, leader } = await settled();
     for (const { bucket } of processes) bucket.isCut = true;
     await net.clock.advance(20_000);
     expect(net.leaderOf()).toBeNull();
@@ -221,10 +208,7 @@ describe('an election', () => {
   });
 
   test('priority decides between members that are equally far, and is heard of by all', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const old = net.leaderOf()!;
+    const { net, processes, leader: old } = await settled();
     const [low, high] = otherThan(processes, old) as [Process, Process];
     await high.membership.setPriority(7);
     await net.clock.advance(1_000);
@@ -250,10 +234,7 @@ describe('an election', () => {
   });
 
   test('a leader whose copy takes no commits any more is followed by another', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const old = net.leaderOf()!;
+    const { net, processes, leader: old } = await settled();
     old.copy.trouble = { code: 'disk_full', message: 'The disk is full.' } as SkuaError;
     await net.clock.advance(1_500);
     expect(old.membership.state).toBe('CatchingUp');
@@ -268,10 +249,7 @@ describe('an election', () => {
 
 describe('giving the lead away', () => {
   test('another one leads at once, and who resigned stands only where nobody else does', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const old = net.leaderOf()!;
+    const { net, processes, leader: old } = await settled();
     const resigning = old.membership.resign();
     expect(old.membership.state).toBe('ResigningLeader');
     expect(old.membership.isLeader).toBe(false);
@@ -293,10 +271,7 @@ describe('giving the lead away', () => {
   });
 
   test.each([1, 2, 3, 4, 5])('under load its own commits give way to the epoch of the next one, for a moment (%d)', async (seed) => {
-    const net = new Net(seed);
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const old = net.leaderOf()!;
+    const { net, processes, leader: old } = await settled(seed);
     let lastMs = net.clock.monotonicMs();
     let pauseMs = 0;
     const load = new AbortController();
@@ -336,10 +311,7 @@ describe('giving the lead away', () => {
   });
 
   test('where nobody can take it the leader keeps it, and says why', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const leader = net.leaderOf()!;
+    const { net, processes, leader } = await settled();
     for (const { bucket } of otherThan(processes, leader)) bucket.isCut = true;
     expect(await ended(net, leader.membership.resign())).toMatch(/still leads/);
     expect(leader.membership.state).toBe('Leader');
@@ -347,10 +319,7 @@ describe('giving the lead away', () => {
   });
 
   test('a leader that stops as planned gives the lead away first, so nobody waits for an election', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const old = net.leaderOf()!;
+    const { net, processes, leader: old } = await settled();
     const others = otherThan(processes, old);
     const closing = old.membership.close();
     const withoutLeader: number[] = [];
@@ -385,10 +354,7 @@ describe('giving the lead away', () => {
 
 describe('commits come to followers', () => {
   test('from the leader as they are made, and the bucket is left alone', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const leader = net.leaderOf()!;
+    const { net, processes, leader } = await settled();
     const followers = otherThan(processes, leader);
     const asked = followers.map(({ copy }) => copy.asked);
     for (let i = 0; i < 50; i++) {
@@ -409,10 +375,7 @@ describe('commits come to followers', () => {
   });
 
   test('from the bucket where the leader is out of reach or has them no more', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const leader = net.leaderOf()!;
+    const { net, processes, leader } = await settled();
     const [follower] = otherThan(processes, leader) as [Process];
     net.cut(follower, leader);
     for (let i = 0; i < 3; i++) await ended(net, leader.copy.commit('client'));
@@ -423,10 +386,7 @@ describe('commits come to followers', () => {
   });
 
   test('and a follower that could not reach the bucket asks it again, though it is fed', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const leader = net.leaderOf()!;
+    const { net, processes, leader } = await settled();
     const [follower] = otherThan(processes, leader) as [Process];
     follower.bucket.isCut = true;
     void follower.copy.refresh().catch(() => {});
@@ -478,10 +438,7 @@ describe('one address', () => {
   });
 
   test('one that is no longer reached under its address takes no part, as soon as others notice', async () => {
-    const net = new Net();
-    const processes = await cluster(net, 3);
-    await net.clock.advance(5_000);
-    const old = net.leaderOf()!;
+    const { net, processes, leader: old } = await settled();
     old.pause();
     await net.clock.advance(60_000);
     const next = net.add({ port: old.node.port });

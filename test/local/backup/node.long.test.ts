@@ -5,12 +5,13 @@ import { restoreBackup } from '../../../core/backup/restore/restore.ts';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
 import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
-import { findingsIn, lastOf } from '../../backup/hold-kit.ts';
+import { lastOf } from '../../backup/hold-kit.ts';
 import { restoreOptions } from '../../support/backup/restore-kit.ts';
 import { openTestRepository } from '../../support/backup/test-repository.ts';
 import { openTestStore } from '../../support/test-store.ts';
 import { startedIn, temporaryFolder, until } from './node-kit.ts';
 import type { Started } from './node-kit.ts';
+import { findingsOf } from '../../support/damage.ts';
 
 /** A real node, its files over HTTP, and backups of itself. */
 
@@ -66,7 +67,7 @@ test('a copy that is made under writes has everything acknowledged before its ho
   const open = await openTestStore({ storage, writeEpoch: false });
   expect(await lastOf(open, 'orders')).toBeGreaterThanOrEqual(before);
   await open.close();
-  expect(await findingsIn(storage)).toEqual([]);
+  expect(await findingsOf(storage)).toEqual([]);
 });
 
 test('a restart of the node ends its holds, and its id stays', async () => {
@@ -147,7 +148,7 @@ describe('with a repository', () => {
     const open = await openTestStore({ storage: target, writeEpoch: false });
     expect(await lastOf(open, 'kept')).toBe(79);
     await open.close();
-    expect(await findingsIn(target)).toEqual([]);
+    expect(await findingsOf(target)).toEqual([]);
   });
 
   test('keeps as many backups as it was told', async () => {
