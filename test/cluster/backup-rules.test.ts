@@ -13,7 +13,7 @@ import { compactionTick, worldOf } from '../object-log/tick-kit.ts';
 import { clone, filesOf } from '../backup/copy-kit.ts';
 import { restoreWorld } from '../support/backup/restore-kit.ts';
 import { Cluster, event } from './copy/kit.ts';
-import { recordsOf } from './copy/records.ts';
+import { readRawLog } from '../scavenge/raw-log.ts';
 
 /** Rules of backups in a cluster: of one member, for any number of members. */
 
@@ -61,9 +61,9 @@ test('from one backup of one member any number of members are restored, which ca
   await fill(members[0]!, 3);
   for (const member of [first, ...members]) await member.log.refresh();
   await Promise.all([first, ...members].map((member) => member.close()));
-  const records = await recordsOf(first.storage);
+  const records = await readRawLog(first.storage);
   expect(records.length).toBeGreaterThan(130);
-  for (const { storage } of members) expect(await recordsOf(storage)).toEqual(records);
+  for (const { storage } of members) expect(await readRawLog(storage)).toEqual(records);
   // Each is a node of its own to repositories of backups.
   expect(new Set(await Promise.all([first, ...members].map(({ storage }) => readNodeId(storage)))).size).toBe(members.length + 1);
 });

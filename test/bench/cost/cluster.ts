@@ -1,22 +1,18 @@
-import { openMemberStore } from '../../../core/cluster/copy/member-store.ts';
 import type { MemberStore } from '../../../core/cluster/copy/member-store.ts';
 import type { RunningMembership } from '../../../core/cluster/membership/api.ts';
 import { createMembership } from '../../../core/cluster/membership/membership.ts';
 import { SkuaError } from '../../../core/errors.ts';
-import { InlineJobs } from '../../../core/ports/inline-jobs.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
-import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { type NodeAddress, nodeKey } from '../../../core/ports/nodes.ts';
 import type { Peers } from '../../../core/ports/peers.ts';
 import { ANY } from '../../../core/streams/api.ts';
-import { JOBS } from '../../../core/workers/jobs.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
 import { CountingObjects } from '../../support/counting-objects.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
+import { openMember as openMemberOver } from '../../cluster/copy/kit.ts';
 import { events } from '../object-stores.ts';
 import { requestsOf } from './model.ts';
 import type { Requests } from './model.ts';
@@ -88,19 +84,9 @@ async function moving<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
 
 async function openMember(objects: MemoryObjects, clock: ManualClock, members: readonly CostMember[], i: number): Promise<CostMember> {
   const counting = new CountingObjects(objects);
-  const storage = new MemoryStorage();
-  const ids = new SeededIds(i + 1);
-  const states = MemoryScavengeStates.of(storage);
-  const shared = { clock, ids, digests: nodeDigests, log: silentLog, meter: silentMeter };
-  const store = await moving(clock, openMemberStore({
-    world: { ...shared, objects: counting },
-    store: {
-      world: { ...shared, storage, jobs: new InlineJobs({ ...shared, jobs: JOBS, storage, scavengeStates: states }) },
-      log: { chunkSizeBytes: 16_777_216, verifyChunks: false }, index: { existenceFilterBytes: 10_000 }, scavenge: { states, config: { repairHistory: false } }, cacheBytes: 4_194_304,
-    },
-  }));
+  const store = await moving(clock, openMemberOver({ storage: new MemoryStorage(), objects: counting, clock, seed: i + 1, log: { chunkSizeBytes: 16_777_216 } }));
   const node = { address: 'member', port: i + 1 };
-  const membership = createMembership({ copy: store.log, peers: peersIn(members), objects: counting, clock, ids, log: silentLog, meter: silentMeter }, {
+  const membership = createMembership({ copy: store.log, peers: peersIn(members), objects: counting, clock, ids: new SeededIds(MEMBERS + i + 1), log: silentLog, meter: silentMeter }, {
     self: node, clusterSize: MEMBERS, priority: 0, isReadOnlyReplica: false, version: '1.0',
     gossipIntervalMs: 2_000, gossipTimeoutMs: 2_500, gossipAllowedDifferenceMs: 60_000, leaderElectionTimeoutMs: 1_000, deadMemberRemovalMs: 1_800_000,
   });

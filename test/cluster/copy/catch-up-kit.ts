@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { readLogId, removeLogId } from '../../../core/cluster/copy/identity.ts';
-import { type MemberStore, openMemberStore } from '../../../core/cluster/copy/member-store.ts';
+import type { MemberStore } from '../../../core/cluster/copy/member-store.ts';
 import { prepareCopy, type PreparedCopy } from '../../../core/cluster/copy/prepare-copy.ts';
 import type { ObjectInstance } from '../../../core/object-log/api.ts';
 import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
@@ -8,8 +8,6 @@ import { manifestKey } from '../../../core/object-log/keys.ts';
 import { encodeManifest } from '../../../core/object-log/manifest.ts';
 import { startScavenge } from '../../../core/object-log/tick/control.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
-import { InlineJobs } from '../../../core/ports/inline-jobs.ts';
-import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { silentLog } from '../../../core/ports/log.ts';
@@ -17,7 +15,6 @@ import { listAll, type ObjectStore } from '../../../core/ports/object-store.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { verifyDirectory, type VerifySummary } from '../../../core/verify/verify.ts';
-import { JOBS } from '../../../core/workers/jobs.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { AutoClock } from '../../object-log/auto-clock.ts';
 import { CHUNK_BYTES, compactionTick, eventsOf, exportDirectory, manifestOf, newClock, runTick, setMetadata, worldOf } from '../../object-log/tick-kit.ts';
@@ -25,6 +22,7 @@ import { type RawRecord, readRawLog } from '../../scavenge/raw-log.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import { checkpoint } from '../../log/kit.ts';
+import { openMember as openMemberOver } from './kit.ts';
 
 export { CHUNK_BYTES, manifestOf };
 
@@ -178,17 +176,7 @@ function diskOf(storage: FaultyStorage): Disk {
 
 /** A member over a directory, for what only a running one does to its copy. */
 export function openMember(storage: Storage, { objects }: Pick<TestLog, 'objects'>, seed: number, beginsProofs = false): Promise<MemberStore> {
-  const clock = newClock();
-  const ids = new SeededIds(seed);
-  const states = MemoryScavengeStates.of(storage);
-  const jobs = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock, scavengeStates: states });
-  return openMemberStore({
-    world: { objects, clock, ids, digests: nodeDigests, log: silentLog, meter: silentMeter }, log: { chunkSizeBytes: CHUNK_BYTES },
-    store: {
-      world: { storage, clock, ids, digests: nodeDigests, jobs, log: silentLog, meter: silentMeter }, cacheBytes: 4_194_304, beginsProofs,
-      log: { verifyChunks: false }, index: { existenceFilterBytes: 10_000, memTableEntriesMax: 1_000 }, scavenge: { states, config: { repairHistory: false } },
-    },
-  });
+  return openMemberOver({ storage, objects, clock: newClock(), seed, beginsProofs });
 }
 
 /** Every way in which a directory can stand to the bucket. */

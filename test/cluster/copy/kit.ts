@@ -19,28 +19,38 @@ import { SeededIds } from '../../support/seeded-ids.ts';
 
 export const CHUNK_BYTES = 65_536;
 
+interface MemberOptions {
+  readonly refusal?: () => SkuaError | null;
+  readonly log?: ObjectLogOptions;
+  readonly sink?: Log;
+  readonly meter?: Meter;
+  readonly scavengeStore?: (store: EventStoreInternals) => ScavengeStore;
+  readonly beginsProofs?: boolean;
+}
+
+/** A member whose jobs are done on the test's own thread. */
+export function openMember({ storage, objects, clock, seed, sink: log = silentLog, meter = silentMeter, refusal, scavengeStore, beginsProofs, ...options }: MemberOptions & { readonly storage: Storage; readonly objects: ObjectStore; readonly clock: ManualClock; readonly seed: number }): Promise<MemberStore> {
+  const ids = new SeededIds(seed);
+  const states = MemoryScavengeStates.of(storage);
+  const jobs = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock, scavengeStates: states });
+  return openMemberStore({
+    world: { objects, clock, ids, digests: nodeDigests, log, meter }, log: { chunkSizeBytes: CHUNK_BYTES, ...options.log },
+    ...(scavengeStore !== undefined && { scavengeStore }), ...(refusal !== undefined && { refusal }),
+    store: {
+      world: { storage, clock, ids, digests: nodeDigests, jobs, log, meter: silentMeter }, cacheBytes: 4_194_304, ...(beginsProofs !== undefined && { beginsProofs }),
+      log: { verifyChunks: false }, index: { existenceFilterBytes: 10_000, memTableEntriesMax: 1_000 }, scavenge: { states, config: { repairHistory: false } },
+    },
+  });
+}
+
 /** A bucket in memory, and members over it, each with a directory in memory. Time passes when the test says so. */
 export class Cluster {
   readonly objects = new MemoryObjects();
   readonly clock = new ManualClock(Date.UTC(2026, 10, 22));
   #seeds = 1;
 
-  async open(storage: Storage = new MemoryStorage(), options: { readonly refusal?: () => SkuaError | null; readonly through?: (objects: ObjectStore) => ObjectStore; readonly log?: ObjectLogOptions; readonly sink?: Log; readonly meter?: Meter; readonly scavengeStore?: (store: EventStoreInternals) => ScavengeStore } = {}): Promise<MemberStore & { readonly storage: Storage }> {
-    const { clock } = this;
-    const ids = new SeededIds(this.#seeds++);
-    const log = options.sink ?? silentLog;
-    const objects = options.through?.(this.objects) ?? this.objects;
-    const states = MemoryScavengeStates.of(storage);
-    const jobs = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock, scavengeStates: states });
-    const member = await openMemberStore({
-      world: { objects, clock, ids, digests: nodeDigests, log, meter: options.meter ?? silentMeter },
-      log: { chunkSizeBytes: CHUNK_BYTES, ...options.log },
-      ...(options.scavengeStore !== undefined && { scavengeStore: options.scavengeStore }), ...(options.refusal !== undefined && { refusal: options.refusal }),
-      store: {
-        world: { storage, clock, ids, digests: nodeDigests, jobs, log, meter: silentMeter },
-        log: { verifyChunks: false }, index: { existenceFilterBytes: 10_000, memTableEntriesMax: 1_000 }, scavenge: { states, config: { repairHistory: false } }, cacheBytes: 4_194_304,
-      },
-    });
+  async open(storage: Storage = new MemoryStorage(), options: MemberOptions & { readonly through?: (objects: ObjectStore) => ObjectStore } = {}): Promise<MemberStore & { readonly storage: Storage }> {
+    const member = await openMember({ ...options, storage, objects: options.through?.(this.objects) ?? this.objects, clock: this.clock, seed: this.#seeds++ });
     return Object.assign(member, { storage });
   }
 }

@@ -9,7 +9,7 @@ import { FaultyStorage } from '../../support/faulty-storage.ts';
 import { listAll } from '../../../core/ports/object-store.ts';
 import { worldOf } from '../../object-log/setup.ts';
 import { Cluster, event } from './kit.ts';
-import { recordsOf } from './records.ts';
+import { readRawLog } from '../../scavenge/raw-log.ts';
 
 const FORWARD = { direction: 'forward', from: 0, count: 100 } as const;
 
@@ -59,7 +59,7 @@ describe('a copy whose disk is full', () => {
     expect((await one.store.readStream('s', FORWARD)).events.map(({ type }) => type)).toEqual(['before', 'while', 'elsewhere', 'after']);
     await two.log.refresh();
     await Promise.all([one.close(), two.close()]);
-    expect(await recordsOf(disk)).toEqual(await recordsOf(two.storage));
+    expect(await readRawLog(disk)).toEqual(await readRawLog(two.storage));
   });
 });
 
@@ -81,7 +81,7 @@ describe('a copy whose sync failed', () => {
     await one.store.append('s', 1, [event('after')]);
     await one.close();
     // Whoever opens it next, after the power was lost, finds all of it.
-    expect((await recordsOf(disk.restart('drop'))).length).toBe(3);
+    expect((await readRawLog(disk.restart('drop'))).length).toBe(3);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { recordsOf } from './records.ts';
+import { readRawLog } from '../../scavenge/raw-log.ts';
 import { CHUNK_BYTES, Cluster, event } from './kit.ts';
 import { SkuaError } from '../../../core/errors.ts';
 import { HookedObjects } from '../../object-log/setup.ts';
@@ -23,7 +23,7 @@ describe('a member', () => {
     expect(one.log).toMatchObject({ applied: two.log.applied, end: two.log.end });
     await one.close();
     await two.close();
-    expect(await recordsOf(one.storage)).toEqual(await recordsOf(two.storage));
+    expect(await readRawLog(one.storage)).toEqual(await readRawLog(two.storage));
   });
 
   test('asks the bucket before it tells a refusal, but for one that nothing of others could change', async () => {
@@ -100,7 +100,7 @@ describe('a member', () => {
     await two.log.refresh();
     expect((await two.store.readEvent('s', 'last')).type).toBe('next');
     await Promise.all([two.close(), back.close()]);
-    expect(await recordsOf(two.storage)).toEqual(await recordsOf(one.storage));
+    expect(await readRawLog(two.storage)).toEqual(await readRawLog(one.storage));
   });
 
   test('ends where its chunk has ended, behind the last commit: who waits there for more waits', async () => {
@@ -133,7 +133,7 @@ describe('a member', () => {
     expect(new Set(members.map(({ log }) => log.end)).size).toBe(1);
     for (const { store } of members) for (const m of [0, 1, 2]) expect((await store.readStream(`of-${m}`, { direction: 'forward', from: 0, count: 20 })).events).toHaveLength(10);
     for (const member of members) await member.close();
-    const [first, ...others] = await Promise.all(members.map(({ storage }) => recordsOf(storage)));
+    const [first, ...others] = await Promise.all(members.map(({ storage }) => readRawLog(storage)));
     for (const other of others) expect(other).toEqual(first);
   });
 });
@@ -164,8 +164,8 @@ describe('a chunk that is full to its last byte', () => {
     await late.log.takePushed(one.log.recent(late.log.applied + 1, 1_048_576)!);
     expect(late.log).toMatchObject({ applied: back.log.applied, end: back.log.end });
     await Promise.all([one.close(), back.close(), late.close()]);
-    expect(await recordsOf(two.storage)).toEqual(await recordsOf(one.storage));
-    expect(await recordsOf(late.storage)).toEqual(await recordsOf(one.storage));
+    expect(await readRawLog(two.storage)).toEqual(await readRawLog(one.storage));
+    expect(await readRawLog(late.storage)).toEqual(await readRawLog(one.storage));
   });
 });
 

@@ -3,7 +3,6 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isSkuaError } from '../../../core/errors.ts';
 import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
@@ -13,6 +12,7 @@ import { nodeDigests } from '../../../infra/digests.ts';
 import { systemIds } from '../../../infra/ids.ts';
 import { openObjects } from '../../../infra/objects/open.ts';
 import { judgeStream } from '../../object-log/processes/history.ts';
+import { idsOf } from '../../object-log/processes/run.ts';
 import { freePorts } from '../../support/free-ports.ts';
 import { Random } from '../../support/random.ts';
 import { compareCopies } from './copies.ts';
@@ -157,13 +157,7 @@ async function finalStreams(place: ObjectPlace): Promise<Map<string, string[]>> 
   const final = new Map<string, string[]>();
   for (let i = 0; i < KEPT_STREAMS; i++) {
     const stream = `kept-${i}`;
-    const ids: string[] = [];
-    const last = await instance.store.streamInfo(stream).then((info) => info.lastEventNumber, (error: unknown) => {
-      if (isSkuaError(error, 'stream_not_found')) return -1;
-      throw error;
-    });
-    while (ids.length <= last) for (const { id } of (await instance.store.readStream(stream, { direction: 'forward', from: ids.length, count: 1_000 })).events) ids.push(id);
-    final.set(stream, ids);
+    final.set(stream, await idsOf(instance, stream));
   }
   await instance.close();
   await objects.close();

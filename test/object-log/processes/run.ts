@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { isSkuaError } from '../../../core/errors.ts';
+import type { ObjectInstance } from '../../../core/object-log/api.ts';
 import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
 import { tick } from '../../../core/object-log/tick/tick.ts';
 import { silentLog } from '../../../core/ports/log.ts';
@@ -161,23 +162,28 @@ class Fleet {
   operations(): Operation[] { return [...this.#operations.values()]; }
 }
 
+/** Ids of the events of a stream; a short run may have left it alone. */
+export async function idsOf({ store }: Pick<ObjectInstance, 'store'>, stream: string): Promise<string[]> {
+  const ids: string[] = [];
+  const last = await store.streamInfo(stream).then((info) => info.lastEventNumber, (error: unknown) => {
+    if (isSkuaError(error, 'stream_not_found')) return -1;
+    throw error;
+  });
+  while (ids.length <= last) {
+    const { events } = await store.readStream(stream, { direction: 'forward', from: ids.length, count: 4_096 });
+    for (const { id } of events) ids.push(id);
+    if (events.length === 0) break;
+  }
+  return ids;
+}
+
 async function judge(world: World, operations: readonly Operation[]): Promise<Omit<ProcessesReport, 'killed' | 'ticks'>> {
   const instance = await openObjectStore(world);
   const problems: string[] = [];
   let events = 0;
   for (let i = 0; i < STREAMS; i++) {
     const stream = `stream-${i}`;
-    const ids: string[] = [];
-    // A short run may have left a stream alone.
-    const lastEventNumber = await instance.store.streamInfo(stream).then((info) => info.lastEventNumber, (error: unknown) => {
-      if (isSkuaError(error, 'stream_not_found')) return -1;
-      throw error;
-    });
-    while (ids.length <= lastEventNumber) {
-      const page = await instance.store.readStream(stream, { direction: 'forward', from: ids.length, count: 4_096 });
-      for (const event of page.events) ids.push(event.id);
-      if (page.events.length === 0) break;
-    }
+    const ids = await idsOf(instance, stream);
     events += ids.length;
     problems.push(...judgeStream(stream, ids, operations.filter((operation) => operation.stream === stream)));
   }
