@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SkuaError } from '../../core/errors.ts';
-import { chunkFileName, decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, parseChunkFileNames } from '../../core/log/chunk-format.ts';
+import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/chunk-format.ts';
 import { VERIFY_CHUNK_JOB } from '../../core/log/verify-chunk-job.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import type { JobContext } from '../../core/ports/jobs.ts';
@@ -8,12 +8,10 @@ import { MemoryStorage } from '../../core/ports/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { executeChunk } from '../../core/scavenge/chunk-execution.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
-import { installFiles, manifest, unpackSet } from '../support/fixtures.ts';
 import { Random } from '../support/random.ts';
 import { contentOf } from '../log/kit.ts';
-import { errorsIn, ID, jobContext, recordsOf, runSettings, statesWith, writeChunkFile } from './chunk-kit.ts';
+import { ID, jobContext, recordsOf, runSettings, statesWith, writeChunkFile } from './chunk-kit.ts';
 import type { ContextOptions, EventInput } from './chunk-kit.ts';
-import { readRawLog } from './raw-log.ts';
 
 const CHUNK = 1_048_576;
 const TARGET = '00000000-0000-4000-8000-000000000011.scavenge.tmp';
@@ -121,39 +119,5 @@ describe('an execution that does not come to its end', () => {
         expect(storage.violations).toEqual([]);
       }
     }
-  });
-
-  it('says where a source is damaged', async () => {
-    const storage = new MemoryStorage();
-    await writeChunkFile(storage, 'chunk-000000.000000', 0, CHUNK, events);
-    const file = await storage.open('chunk-000000.000000', 'write');
-    await file.writeAt(HEADER_BYTES, Uint8Array.of(7, 0, 0));
-    await file.close();
-    await expect(executeChunk(args('chunk-000000.000000'), jobContext(storage))).rejects.toMatchObject({ code: 'log_corrupt', data: { file: 'chunk-000000.000000' } });
-    expect(await storage.list('')).toEqual(['chunk-000000.000000']);
-    await expect(executeChunk(args('chunk-000009.000000'), jobContext(storage))).rejects.toMatchObject({ code: 'file_not_found' });
-  });
-});
-
-describe('recorded chunks', () => {
-  it.each(['orders-1-before', 'orders-2-scavenged', 'transactions-2-deleted', 'random-b-2-scavenged'])('%s: what is executed can be read and verified', async (set) => {
-    const storage = new MemoryStorage();
-    await installFiles(storage, unpackSet(set), { withoutIndex: true });
-    const files = parseChunkFileNames(await storage.list(''));
-    const rows: Record<string, { discardPoint: number; maybeDiscardPoint: number }> = {};
-    for (const { prepare } of await readRawLog(storage)) if (prepare !== null && !prepare.stream.startsWith('$')) rows[prepare.stream] = { discardPoint: 3, maybeDiscardPoint: 3 };
-    let discarded = 0;
-    for (const { name, number, version } of files.slice(0, -1)) {
-      const before = new Map((await recordsOf(storage, name)).map((record) => [record.position, record.text]));
-      const { result } = await execute(storage, name, { states: statesWith(rows) }, manifest[set]!.chunkSize);
-      discarded += result.recordsDiscarded;
-      const after = await recordsOf(storage, TARGET);
-      expect(after.length).toBe(before.size - result.recordsDiscarded);
-      for (const { position, text } of after) if (before.get(position) !== text) throw new Error(`the record at ${position} has changed`);
-      await storage.rename(TARGET, chunkFileName(number, version + 1));
-      await storage.remove(name);
-    }
-    expect(discarded).toBeGreaterThan(0);
-    expect(await errorsIn(storage)).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import { MemTable } from '../../core/index/mem-table.ts';
 import { TOMBSTONE } from '../../core/log/records.ts';
 import { FrozenMemTable } from '../../core/scavenge/sources/run-index.ts';
 import { SeenHashes, SeenNames } from '../../core/scavenge/seen-names.ts';
-import { type Decision, DISCARD, DiscardPoints, GONE, MAYBE, Retention, type RetentionLimits, statusOf, STAYS, YOUNG } from '../../core/streams/retention.ts';
+import { type Decision, DISCARD, DiscardPoints, GONE, MAYBE, Retention, type RetentionLimits, STAYS, YOUNG } from '../../core/streams/retention.ts';
 import { Random } from '../support/random.ts';
 
 const text = new TextEncoder();
@@ -90,12 +90,6 @@ describe('the decision about an event', () => {
   };
   const range = (minMs: number, minTicks: number, maxMs: number, maxTicks: number) => ({ minMs, minTicks, maxMs, maxTicks });
 
-  it('keeps the last event whatever is set', () => {
-    const all = rules({ isTombstoned: true, maxCount: 1, truncateBefore: TOMBSTONE, maxAge: 1 });
-    expect(all.decide(9, undefined)).toBe(STAYS);
-    expect(all.ruleAgainst(9, 0, 0)).toBe(null);
-  });
-
   it('compares times by milliseconds, then ticks', () => {
     // The cutoff is 990 000 ms and 5 ticks.
     const age = rules({ maxAge: 10 });
@@ -136,13 +130,5 @@ describe('the decision about an event', () => {
   it('never expires anything by an absurd age or keeps less than nothing by an absurd count', () => {
     expect(rules({ maxAge: 9e15 }).decide(0, range(-6e13, 0, 0, 0))).toBe(YOUNG);
     expect(rules({ maxCount: 9e15 }).decide(0, undefined)).toBe(STAYS);
-  });
-
-  it('knows which streams are done with', () => {
-    const row = { ...none, discardPoint: 0, maybeDiscardPoint: 0, status: 1 } as const;
-    expect(statusOf({ ...row, truncateBefore: 5 }, 4)).toBe(1);
-    expect(statusOf({ ...row, truncateBefore: 5 }, 5)).toBe(3);
-    expect(statusOf({ ...row, truncateBefore: TOMBSTONE }, 4)).toBe(3);
-    expect(statusOf({ ...row, maxAge: 1, isTombstoned: true }, 4)).toBe(2);
   });
 });
