@@ -2,9 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { CONFIGURATION_STREAM, CYCLES_STREAM } from '../../../core/auto-scavenge/streams.ts';
 import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { OpenStore } from '../../../core/store/open-store.ts';
+import { ANY } from '../../../core/streams/api.ts';
 import { decodeText } from '../../../core/text.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
 import { openAutoScavenge, TICK_PERIOD_MS } from '../../../local/auto-scavenge/open.ts';
@@ -128,6 +130,58 @@ describe('a cycle', () => {
     expect(all.filter(({ type }) => type === '$cluster-scavenge-started')).toHaveLength(1);
     expect(all.at(-1)).toMatchObject({ type: '$cluster-scavenge-completed', data: { clusterScavengeId: cycle!.clusterScavengeId } });
   });
+});
+
+test('tells when any expression comes round, in any zone, and saves nothing', async () => {
+  const { autoScavenge } = await started();
+  const { schedule, zone, timesMs } = autoScavenge.times(' 30  2 * * sun ', 3);
+  expect([schedule, zone, timesMs.length]).toEqual(['30 2 * * sun', 'UTC', 3]);
+  for (const [i, ms] of timesMs.entries()) {
+    const time = new Date(ms).toISOString();
+    expect([time.slice(11), new Date(ms).getUTCDay(), i === 0 || ms - timesMs[i - 1]! === 7 * 86_400_000]).toEqual(['02:30:00.000Z', 0, true]);
+  }
+  expect(autoScavenge.times('30 2 * * *', 1, 'Asia/Kolkata').timesMs.map((ms) => new Date(ms).toISOString().slice(11, 16))).toEqual(['21:00']);
+  for (const none of ['0 0 30 2 *', '* * * *']) expect(() => autoScavenge.times(none, 5)).toThrow('Invalid CRON expression');
+  expect((await autoScavenge.status()).schedule).toBeNull();
+});
+
+test('waits for a backup that reads its files, as for any other work', async () => {
+  const { autoScavenge, open, clock, until } = await started();
+  await autoScavenge.configure('0 * * * *');
+  const hold = await open.hold();
+  await clock.advance(30 * 60_000);
+  expect((await autoScavenge.status()).cycle?.nodes).toEqual([{ node: '127.0.0.1:2113', state: 'waiting', scavengeId: null, result: null }]);
+  await hold.release();
+  await until('Waiting');
+  expect((await autoScavenge.status()).lastCycle?.nodes).toMatchObject([{ state: 'completed', result: 'Success' }]);
+});
+
+test('both streams may be deleted by an administrator', async () => {
+  const { autoScavenge, open, until } = await started();
+  await autoScavenge.configure('0 * * * *');
+  await autoScavenge.pause();
+  for (const stream of [CYCLES_STREAM, CONFIGURATION_STREAM]) await open.store.deleteStream(stream, ANY, 'soft');
+  expect(await autoScavenge.status()).toMatchObject({ state: 'NotConfigured', schedule: null });
+  await autoScavenge.configure('*/5 * * * *');
+  await autoScavenge.pause();
+  await autoScavenge.resume();
+  await until('InProgress');
+});
+
+test('a tick returns before its deadline, and commands do not wait for more than a call', async () => {
+  const scavenger = new FakeScavenger();
+  scavenger.stopsAtOnce = false;
+  const { autoScavenge, clock } = await started(new MemoryStorage(), BEFORE_MS, [], scavenger);
+  await autoScavenge.configure('0 * * * *');
+  await clock.advance(3 * TICK_PERIOD_MS);
+  const paused = autoScavenge.pause();
+  await clock.advance(1_000);
+  expect(await paused).toBe('pausing');
+  const ticked = autoScavenge.tick(clock.monotonicMs() + 200);
+  const status = autoScavenge.status();
+  await clock.advance(200);
+  await ticked;
+  expect((await status).state).toBe('Pausing');
 });
 
 describe('off', () => {

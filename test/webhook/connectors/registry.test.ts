@@ -106,18 +106,6 @@ describe('events', () => {
 });
 
 describe('commands', () => {
-  test.each<[string, (all: RunningConnectors) => Promise<unknown>]>([
-    ['get', (all) => all.get('nobody')], ['reconfigure', (all) => all.reconfigure('nobody', settings())], ['rename', (all) => all.rename('nobody', 'Name')], ['start', (all) => all.start('nobody')], ['stop', (all) => all.stop('nobody')],
-    ['reset', (all) => all.reset('nobody')], ['delete', (all) => all.delete('nobody')], ['test', (all) => all.test('nobody', { body: '{}', headers: {}, query: {} })],
-  ])('%s of an unknown and of a deleted connector', async (_name, command) => {
-    const { end } = world.store;
-    expect(await outcome(() => command(connectors))).toBe('connector_not_found');
-    expect(world.store.end).toBe(end);
-    await connectors.create('nobody', null, settings());
-    await connectors.delete('nobody');
-    expect(await outcome(() => command(connectors))).toBe('connector_not_found');
-  });
-
   test('states: what is possible in each, and what it leads to', async () => {
     await connectors.create('parcels', null, settings());
     expect(await outcome(() => connectors.create('parcels', null, settings()))).toBe('connector_exists');
