@@ -5,23 +5,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/text.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { runProgram } from '../../local/cli/run.ts';
-import { COMMANDS } from '../../local/commands/all.ts';
 import { checkConfig } from '../../local/config/check-config.ts';
 import { load, problemsOf } from './config/support.ts';
 import { openProven, fill } from '../proof/proof-kit.ts';
 import { Random } from '../support/random.ts';
-import { FakeIo } from './support.ts';
+import { run } from './run.ts';
 
 /** `skua proof ...` on real directories, and the options of a node that go with it. */
 
 let folder: string;
 const at = (...names: string[]) => path.join(folder, ...names);
-
-async function run(...words: string[]): Promise<{ code: number; out: string; err: string }> {
-  const io = new FakeIo();
-  return { code: await runProgram({ commands: COMMANDS, version: '1' }, words, io), out: io.out, err: io.complaints };
-}
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'skua-proof-test-'));

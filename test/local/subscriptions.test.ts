@@ -1,9 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runProgram } from '../../local/cli/run.ts';
-import { COMMANDS } from '../../local/commands/all.ts';
 import { startedNode } from './spawn.ts';
 import type { Started } from './spawn.ts';
+import { runBy } from './run.ts';
 import { FakeIo } from './support.ts';
 
 /** `skua subscriptions ...` at a real node. */
@@ -20,10 +19,9 @@ afterAll(() => node.stop());
 
 const ask = (method: string, path: string, body?: unknown, type = 'application/json') => fetch(node.url + path, { method, headers: { 'content-type': type }, ...(body !== undefined && { body: JSON.stringify(body) }) });
 
-async function run(line: string) {
-  const io = new FakeIo({ env: { SKUA_NODE: node.url } });
-  const code = await runProgram({ commands: COMMANDS, version: '1' }, ['subscriptions', ...line.split(' ')], Object.assign(io, { stdin: Object.assign(new PassThrough(), { isTTY: false }) }));
-  return { code, out: io.out, err: io.complaints };
+function run(line: string) {
+  const io = Object.assign(new FakeIo({ env: { SKUA_NODE: node.url } }), { stdin: Object.assign(new PassThrough(), { isTTY: false }) });
+  return runBy(io, ['subscriptions', ...line.split(' ')]);
 }
 
 async function json(line: string): Promise<any> {

@@ -5,11 +5,10 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { runProgram } from '../../local/cli/run.ts';
-import { COMMANDS } from '../../local/commands/all.ts';
 import { installFolder, unpackSet } from '../support/fixtures.ts';
 import { ran, startedNode } from './spawn.ts';
 import type { Started } from './spawn.ts';
+import { runBy } from './run.ts';
 import { FakeIo } from './support.ts';
 
 let folder: string;
@@ -54,12 +53,11 @@ async function leaveEmptyPassword(loginName: string, groups: readonly string[]):
 }
 
 /** `skua ...` in this process. `typed` is what comes from standard input, a terminal where `isTTY`. */
-async function run(words: string[], { env = {}, typed = '', isTTY = false }: { env?: Record<string, string>; typed?: string; isTTY?: boolean } = {}) {
+function run(words: string[], { env = {}, typed = '', isTTY = false }: { env?: Record<string, string>; typed?: string; isTTY?: boolean } = {}) {
   const io = new FakeIo({ env });
   const stdin = Object.assign(new PassThrough(), { isTTY });
   stdin.end(typed);
-  const code = await runProgram({ commands: COMMANDS, version: '1' }, words, Object.assign(io, { stdin }));
-  return { code, out: io.out, err: io.complaints };
+  return runBy(Object.assign(io, { stdin }), words);
 }
 
 describe('an empty password', () => {

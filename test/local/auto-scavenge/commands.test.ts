@@ -5,15 +5,13 @@ import { silentMeter } from '../../../core/ports/meter.ts';
 import { createApp } from '../../../handlers/app.ts';
 import { systemClock } from '../../../infra/clock.ts';
 import { systemIds } from '../../../infra/ids.ts';
-import { runProgram } from '../../../local/cli/run.ts';
-import { COMMANDS } from '../../../local/commands/all.ts';
 import { readBody } from '../../../local/http/request.ts';
 import { startServer } from '../../../local/http/server.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
 import { FakeAutoScavenge, STATUSES } from '../../support/fake-auto-scavenge.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { ModelStore } from '../../support/model-store.ts';
-import { FakeIo } from '../support.ts';
+import { run as runNamed } from '../run.ts';
 import { contextOf } from '../../support/app-context.ts';
 
 /** The commands, against a server whose auto-scavenge does what the test says. */
@@ -31,11 +29,7 @@ beforeEach(async () => {
 });
 afterEach(async () => { await server.stop(0); });
 
-async function run(...words: string[]) {
-  const io = new FakeIo();
-  const code = await runProgram({ commands: COMMANDS, version: '1' }, ['auto-scavenge', ...words, '--node', server.url], io);
-  return { code, out: io.out, err: io.err };
-}
+const run = (...words: string[]) => runNamed('auto-scavenge', ...words, '--node', server.url);
 
 describe('status', () => {
   test('not configured', async () => {

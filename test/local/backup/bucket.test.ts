@@ -3,12 +3,10 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
-import { runProgram } from '../../../local/cli/run.ts';
-import { COMMANDS } from '../../../local/commands/all.ts';
 import { append, CHUNK_BYTES } from '../../backup/copy-kit.ts';
 import { InProcessS3 } from '../../support/s3/in-process-s3.ts';
 import { openTestStore } from '../../support/test-store.ts';
-import { FakeIo } from '../support.ts';
+import { run } from '../run.ts';
 
 /** Backups to a bucket from the command line, and the exit codes of what a bucket may answer. */
 
@@ -31,11 +29,6 @@ afterEach(async () => {
   await s3.close();
   rmSync(folder, { recursive: true, force: true });
 });
-
-async function run(...words: string[]) {
-  const io = new FakeIo();
-  return { code: await runProgram({ commands: COMMANDS, version: '1' }, words, io), out: io.out, err: io.complaints };
-}
 
 test('create, verify and restore', async () => {
   const place = ['s3://backups/node-1', '--s3-endpoint', s3.endpoint];

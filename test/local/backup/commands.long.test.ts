@@ -4,13 +4,10 @@ import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ANY } from '../../../core/streams/api.ts';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
-import { runProgram } from '../../../local/cli/run.ts';
-import { COMMANDS } from '../../../local/commands/all.ts';
 import { append, CHUNK_BYTES } from '../../backup/copy-kit.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openTestStore, TEST_NOW_MS } from '../../support/test-store.ts';
-import type { Ended } from '../spawn.ts';
-import { FakeIo } from '../support.ts';
+import { run } from '../run.ts';
 
 /** Copies, repositories and restores from the command line, of directories that no node uses. */
 
@@ -20,11 +17,6 @@ const at = (...names: string[]) => path.join(folder, ...names);
 
 beforeEach(() => { folder = mkdtempSync(path.join(tmpdir(), 'skua-backup-')); });
 afterEach(() => { rmSync(folder, { recursive: true, force: true }); });
-
-async function run(...words: string[]): Promise<Ended> {
-  const io = new FakeIo();
-  return { code: await runProgram({ commands: COMMANDS, version: '1' }, words, io), out: io.out, err: io.complaints };
-}
 
 async function json(...words: string[]): Promise<Record<string, unknown>> {
   const { code, out, err } = await run(...words, '--json');

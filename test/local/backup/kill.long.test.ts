@@ -5,12 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ANY } from '../../../core/streams/api.ts';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
-import { runProgram } from '../../../local/cli/run.ts';
-import { COMMANDS } from '../../../local/commands/all.ts';
 import { append, CHUNK_BYTES } from '../../backup/copy-kit.ts';
 import { openTestStore } from '../../support/test-store.ts';
 import { Spawned } from '../spawn.ts';
-import { FakeIo } from '../support.ts';
+import { run } from '../run.ts';
 
 /** Processes that are killed in the middle of a copy or a restore, and the command that completes their work. */
 
@@ -37,11 +35,6 @@ beforeAll(async () => {
   expect((await run('backup', 'copy', '--full', '--db', at('data'), '--to', at('whole'))).code).toBe(0);
 });
 afterAll(() => { rmSync(folder, { recursive: true, force: true }); });
-
-async function run(...words: string[]): Promise<{ readonly code: number; readonly err: string; readonly out: string }> {
-  const io = new FakeIo();
-  return { code: await runProgram({ commands: COMMANDS, version: '1' }, words, io), err: io.err, out: io.out };
-}
 
 /** Null: it was killed. */
 async function worked(what: string, from: string, to: string, changes: number): Promise<number | null> {

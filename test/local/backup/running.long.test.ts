@@ -3,12 +3,9 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
-import { runProgram } from '../../../local/cli/run.ts';
-import { COMMANDS } from '../../../local/commands/all.ts';
 import { openTestStore } from '../../support/test-store.ts';
 import { skua, startedNode } from '../spawn.ts';
-import type { Ended } from '../spawn.ts';
-import { FakeIo } from '../support.ts';
+import { run } from '../run.ts';
 
 /** Backups of a node that is running, from the command line. */
 
@@ -20,11 +17,6 @@ let folder: string;
 const at = (...names: string[]) => path.join(folder, ...names);
 beforeEach(() => { folder = mkdtempSync(path.join(tmpdir(), 'skua-running-')); });
 afterEach(() => { rmSync(folder, { recursive: true, force: true }); });
-
-async function run(...words: string[]): Promise<Ended> {
-  const io = new FakeIo();
-  return { code: await runProgram({ commands: COMMANDS, version: '1' }, words, io), out: io.out, err: io.err };
-}
 
 async function append(node: Node, stream: string, count: number): Promise<string[]> {
   const events = Array.from({ length: count }, () => ({ eventId: crypto.randomUUID(), eventType: 'parcel', data: { text: 'x'.repeat(1_500) } }));

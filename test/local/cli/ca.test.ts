@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectStatus, NodeClient } from '../../../local/cli/node-client.ts';
-import { runProgram } from '../../../local/cli/run.ts';
 import { COMMANDS } from '../../../local/commands/all.ts';
 import { issue, issueNode, issueRoot } from '../../support/certificates.ts';
 import type { Issued } from '../../support/certificates.ts';
+import { runBy } from '../run.ts';
 import { FakeIo } from '../support.ts';
 
 /** Commands over TLS, against real servers: whom they trust, and what they say where they don't. */
@@ -53,11 +53,7 @@ async function listening(server: http.Server): Promise<number> {
 
 const serve = (one: Issued, chain = '', listener = answer) => listening(https.createServer({ cert: one.cert + chain, key: one.key }, listener));
 
-async function run(words: readonly string[], env: Record<string, string> = {}) {
-  const io = new FakeIo({ env });
-  const code = await runProgram({ commands: COMMANDS, version: '0' }, words, io);
-  return { code, out: io.out, err: io.err };
-}
+const run = (words: readonly string[], env: Record<string, string> = {}) => runBy(new FakeIo({ env }), words);
 
 const status = (port: number, words: readonly string[] = [], env: Record<string, string> = {}, host = '127.0.0.1') => run(['scavenge', 'status', '--node', `https://${host}:${port}`, ...words], env);
 

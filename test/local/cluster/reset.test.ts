@@ -6,8 +6,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
 import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
-import { runProgram } from '../../../local/cli/run.ts';
-import { COMMANDS } from '../../../local/commands/all.ts';
 import { append, CHUNK_BYTES } from '../../backup/copy-kit.ts';
 import { worldOf } from '../../object-log/setup.ts';
 import { systemClock } from '../../../infra/clock.ts';
@@ -15,6 +13,7 @@ import { IS_LONG_RUN } from '../../support/run-size.ts';
 import { openTestStore } from '../../support/test-store.ts';
 import type { Ended } from '../spawn.ts';
 import { startedNode } from '../spawn.ts';
+import { runBy } from '../run.ts';
 import { FakeIo } from '../support.ts';
 
 /** `skua cluster reset` and `skua start --detach`, over directories. */
@@ -26,11 +25,11 @@ const at = (...names: string[]) => path.join(folder, ...names);
 beforeEach(() => { folder = mkdtempSync(path.join(tmpdir(), 'skua-reset-')); });
 afterEach(() => { rmSync(folder, { recursive: true, force: true }); });
 
-async function run(words: readonly string[], answer?: string): Promise<Ended> {
+function run(words: readonly string[], answer?: string): Promise<Ended> {
   const stdin = answer === undefined ? undefined : Object.assign(new PassThrough(), { isTTY: true });
   const io = Object.assign(new FakeIo(), stdin === undefined ? {} : { stdin });
   stdin?.end(`${answer}\n`);
-  return { code: await runProgram({ commands: COMMANDS, version: '1' }, words, io), out: io.out, err: io.complaints };
+  return runBy(io, words);
 }
 
 /** A stopped directory with `count` events; a member's copy unless `logId` is null. */

@@ -1,20 +1,11 @@
 import * as net from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Reply, ReplyBody } from '../../../handlers/http/context.ts';
-import { toResponse } from '../../../local/http/reply.ts';
 import { readBody } from '../../../local/http/request.ts';
 import type { HttpServer, HttpServerOptions } from '../../../local/http/server.ts';
 import type { CertificateSet } from '../../../local/tls/certificate-set.ts';
 import { devCertificate } from '../../../local/tls/dev-certificate.ts';
 import { EVENTS, harness } from '../../handlers/harness.ts';
-import { call, open, received, serve } from '../tls/clients.ts';
-
-/** What a node answers with: the plain parts of a reply (`toResponse`). */
-const Response = class {
-  constructor(body: ReplyBody | Uint8Array | null, init: Partial<Reply> = {}) {
-    return toResponse({ status: 200, statusText: '', headers: {}, ...init, body: body as ReplyBody | null });
-  }
-} as unknown as new (body: ReplyBody | Uint8Array | null, init?: Partial<Reply>) => globalThis.Response;
+import { call, open, PlainResponse as Response, received, serve } from '../tls/clients.ts';
 
 const BODY_BYTES_MAX = 10_000;
 const QUICK = { headersMs: 250, requestMs: 500, checkMs: 25 };

@@ -2,58 +2,23 @@ import * as http from 'node:http';
 import * as net from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Log } from '../../../core/ports/log.ts';
-import type { Reply, ReplyBody } from '../../../handlers/http/context.ts';
-import { toResponse } from '../../../local/http/reply.ts';
+import { silentLog } from '../../../core/ports/log.ts';
 import { readBody } from '../../../local/http/request.ts';
 import { startServer } from '../../../local/http/server.ts';
 import type { Fetch, HttpServer } from '../../../local/http/server.ts';
+import { call, open, PlainResponse as Response, received, serve as serveWith } from '../tls/clients.ts';
 
-/** What a node answers with: the plain parts of a reply (`toResponse`). */
-const Response = class {
-  constructor(body: ReplyBody | Uint8Array | null, init: Partial<Reply> = {}) {
-    return toResponse({ status: 200, statusText: '', headers: {}, ...init, body: body as ReplyBody | null });
-  }
-} as unknown as new (body: ReplyBody | Uint8Array | null, init?: Partial<Reply>) => globalThis.Response;
-
-const running: HttpServer[] = [];
 const logged: string[] = [];
-const log: Log = { debug() {}, info() {}, warn() {}, error: (message) => { logged.push(message); } };
+const log: Log = { ...silentLog, error: (message) => { logged.push(message); } };
+afterEach(() => { logged.length = 0; });
 
-async function serve(fetch: Fetch): Promise<HttpServer> {
-  const server = await startServer({ hostname: '127.0.0.1', port: 0, fetch, log });
-  running.push(server);
-  return server;
-}
-
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((server) => server.stop(100)));
-  logged.length = 0;
-});
-
-interface Answer { status: number; reason: string; headers: http.IncomingHttpHeaders; body: string }
-
-function call(server: HttpServer, options: http.RequestOptions, body?: string | Buffer): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const request = http.request({ port: server.port, host: '127.0.0.1', ...options }, (reply) => {
-      const parts: Buffer[] = [];
-      reply.on('data', (part: Buffer) => parts.push(part));
-      reply.on('end', () => resolve({ status: reply.statusCode!, reason: reply.statusMessage!, headers: reply.headers, body: Buffer.concat(parts).toString() }));
-      reply.on('error', reject);
-    });
-    request.on('error', reject);
-    request.end(body);
-  });
-}
+const serve = (fetch: Fetch): Promise<HttpServer> => serveWith({ fetch, log });
 
 /** Sends bytes as they are and gives all that comes back until the server closes the connection. */
-function raw(server: HttpServer, text: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = net.connect(server.port, '127.0.0.1', () => socket.write(text));
-    let reply = '';
-    socket.on('data', (part) => { reply += part.toString('latin1'); });
-    socket.on('close', () => resolve(reply));
-    socket.on('error', reject);
-  });
+async function raw(server: HttpServer, text: string): Promise<string> {
+  const socket = await open(server);
+  socket.write(text);
+  return received(socket);
 }
 
 describe('requests and replies', () => {
@@ -82,10 +47,6 @@ describe('requests and replies', () => {
     expect((await call(server, { method: 'POST' }, bytes)).body).toBe(bytes.toString());
     expect((await call(server, { method: 'POST' }, '')).body).toBe('');
   });
-  test('a body beyond the limit', async () => {
-    const server = await serve((request) => readBody(request, 1_000).then(() => new Response('ok'), (error: { code: string }) => new Response(error.code, { status: 413 })));
-    expect(await call(server, { method: 'POST', headers: { 'transfer-encoding': 'chunked' } }, 'x'.repeat(100_000))).toMatchObject({ status: 413, body: 'body_too_large' });
-  });
   test('a client that goes away half way through its body', async () => {
     const failed = Promise.withResolvers<unknown>();
     const server = await serve(async (request) => {
@@ -108,24 +69,6 @@ describe('requests and replies', () => {
     const head = (path: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n`;
     expect(await raw(server, `${head('/yes')}ok`)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
     expect(await raw(server, head('/no'))).toMatch(/^HTTP\/1\.1 413 /);
-  });
-});
-
-describe('what is malformed', () => {
-  test.each([['a little too long', 8_200], ['far too long', 100_000]])('a request line that is %s: 414', async (_, length) => {
-    const server = await serve(() => new Response('ok'));
-    const reply = await raw(server, `GET /${'a'.repeat(length)} HTTP/1.1\r\nHost: x\r\n\r\n`);
-    expect(reply.split('\r\n')[0]).toBe('HTTP/1.1 414 URI Too Long');
-  });
-  test('headers that are too long: 431', async () => {
-    const server = await serve(() => new Response('ok'));
-    const reply = await raw(server, `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(40_000)}\r\n\r\n`);
-    expect(reply.split('\r\n')[0]).toBe('HTTP/1.1 431 Request Header Fields Too Large');
-  });
-  test('no HTTP at all, and a target that is no path: 400', async () => {
-    const server = await serve(() => new Response('ok'));
-    expect((await raw(server, 'hello\r\n\r\n')).split('\r\n')[0]).toBe('HTTP/1.1 400 Bad Request');
-    expect((await raw(server, 'GET streams HTTP/1.1\r\nHost: x\r\n\r\n')).split('\r\n')[0]).toBe('HTTP/1.1 400 Bad Request');
   });
 });
 

@@ -8,13 +8,12 @@ import { encodeText } from '../../../core/text.ts';
 import { createApp } from '../../../handlers/app.ts';
 import { systemClock } from '../../../infra/clock.ts';
 import { systemIds } from '../../../infra/ids.ts';
-import { runProgram } from '../../../local/cli/run.ts';
-import { COMMANDS } from '../../../local/commands/all.ts';
 import { readBody } from '../../../local/http/request.ts';
 import { startServer } from '../../../local/http/server.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { ModelStore } from '../../support/model-store.ts';
+import { runBy } from '../run.ts';
 import { FakeIo } from '../support.ts';
 import { contextOf } from '../../support/app-context.ts';
 
@@ -35,10 +34,7 @@ beforeEach(async () => {
 });
 afterEach(async () => { await server.stop(0); });
 
-async function run(words: string, io = new FakeIo()) {
-  const code = await runProgram({ commands: COMMANDS, version: '1' }, [...words.split(' '), '--node', server.url], io);
-  return { code, out: io.out, err: io.err };
-}
+const run = (words: string, io = new FakeIo()) => runBy(io, [...words.split(' '), '--node', server.url]);
 
 /** Ends the run with its last event in the history, as a real one does. */
 async function end(result: 'Success' | 'Stopped' | 'Errored', error: string | null = null): Promise<void> {

@@ -2,10 +2,8 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, watch } from 'n
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { runProgram } from '../../../local/cli/run.ts';
-import { COMMANDS } from '../../../local/commands/all.ts';
 import { skua, startedNode } from '../spawn.ts';
-import type { Ended } from '../spawn.ts';
+import { runBy } from '../run.ts';
 import { FakeIo } from '../support.ts';
 
 /** Scavenging from the command line against real nodes and directories. Where no signal is sent, the commands run in this process. */
@@ -66,11 +64,7 @@ async function resultOf(node: Node, scavengeId: string): Promise<string | undefi
   return completed === undefined ? undefined : (JSON.parse(completed.data) as { result: string }).result;
 }
 
-/** A command to its end. */
-async function run(words: readonly string[]): Promise<Ended> {
-  const io = new FakeIo();
-  return { code: await runProgram({ commands: COMMANDS, version: '1' }, words, io), out: io.out, err: io.complaints };
-}
+const run = (words: readonly string[]) => runBy(new FakeIo(), words);
 
 function linesOf(text: string): Record<string, unknown>[] {
   return text.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);

@@ -4,6 +4,8 @@ import * as net from 'node:net';
 import * as tls from 'node:tls';
 import { onTestFinished } from 'vitest';
 import { silentLog } from '../../../core/ports/log.ts';
+import type { Reply, ReplyBody } from '../../../handlers/http/context.ts';
+import { toResponse } from '../../../local/http/reply.ts';
 import type { HttpServer, HttpServerOptions } from '../../../local/http/server.ts';
 import { startServer } from '../../../local/http/server.ts';
 
@@ -14,8 +16,17 @@ export async function serve(options: Partial<HttpServerOptions>): Promise<HttpSe
   return server;
 }
 
+/** What a node answers with: the plain parts of a reply (`toResponse`). */
+export const PlainResponse = class {
+  constructor(body: ReplyBody | Uint8Array | null, init: Partial<Reply> = {}) {
+    return toResponse({ status: 200, statusText: '', headers: {}, ...init, body: body as ReplyBody | null });
+  }
+} as unknown as new (body: ReplyBody | Uint8Array | null, init?: Partial<Reply>) => Response;
+
 export interface Answer {
   readonly status: number;
+  readonly reason: string;
+  readonly headers: http.IncomingHttpHeaders;
   readonly body: string;
   /** Serial number of the certificate on the connection; null without TLS. */
   readonly serial: string | null;
@@ -23,7 +34,7 @@ export interface Answer {
 }
 
 /** A request by a real client, which trusts the given authority and checks the name. */
-export function call(server: HttpServer, options: https.RequestOptions = {}, body?: string): Promise<Answer> {
+export function call(server: HttpServer, options: https.RequestOptions = {}, body?: string | Buffer): Promise<Answer> {
   const isTls = server.url.startsWith('https:');
   return new Promise((resolve, reject) => {
     const request = (isTls ? https : http).request({ host: '127.0.0.1', port: server.port, path: '/', ...options }, (reply) => {
@@ -32,7 +43,7 @@ export function call(server: HttpServer, options: https.RequestOptions = {}, bod
       const serial = isTls ? socket.getPeerCertificate().serialNumber : null;
       const isResumed = isTls && socket.isSessionReused();
       reply.on('data', (part: Buffer) => parts.push(part));
-      reply.on('end', () => resolve({ status: reply.statusCode!, body: Buffer.concat(parts).toString(), serial, isResumed }));
+      reply.on('end', () => resolve({ status: reply.statusCode!, reason: reply.statusMessage!, headers: reply.headers, body: Buffer.concat(parts).toString(), serial, isResumed }));
       reply.on('error', reject);
     });
     request.on('error', reject);

@@ -40,12 +40,6 @@ describe('a server with TLS', () => {
     await expect(call(server, {})).rejects.toMatchObject({ code: 'SELF_SIGNED_CERT_IN_CHAIN' });
     await expect(call(server, { ca: root.cert, servername: 'other.test' })).rejects.toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' });
   });
-  test('intermediates are sent along', async () => {
-    const upper = await issue({ commonName: 'Upper', isAuthority: true, by: root });
-    const lower = await issue({ commonName: 'Lower', isAuthority: true, by: upper });
-    const server = await serve({ tls: { certificates: await certificates(await issueNode(lower), null, upper.cert + lower.cert) } });
-    expect((await call(server, { ca: root.cert })).status).toBe(200);
-  });
   test('of a chain file in another order, with its root, the node\'s and the intermediates are sent', async () => {
     const upper = await issue({ commonName: 'Upper', isAuthority: true, by: root });
     const lower = await issue({ commonName: 'Lower', isAuthority: true, by: upper });

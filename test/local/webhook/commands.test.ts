@@ -8,10 +8,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { SCHEME_NAMES } from '../../../core/webhook/signatures/schemes.ts';
 import { createSignatureVerifier } from '../../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
-import { runProgram } from '../../../local/cli/run.ts';
-import { COMMANDS } from '../../../local/commands/all.ts';
 import { secretFor, settingsFor } from '../../webhook/signatures/signing.ts';
-import { FakeIo } from '../support.ts';
+import { run } from '../run.ts';
 
 /** `skua webhook send` against a receiver that answers what the test says, and `skua webhook test` in the real sandbox. */
 
@@ -51,12 +49,6 @@ async function file(name: string, content: string | Uint8Array): Promise<string>
   const to = path.join(folder, name);
   await writeFile(to, content);
   return to;
-}
-
-async function run(...words: string[]) {
-  const io = new FakeIo();
-  const code = await runProgram({ commands: COMMANDS, version: '1' }, words, io);
-  return { code, out: io.out, err: io.err };
 }
 
 async function send(...words: string[]) {
