@@ -136,23 +136,6 @@ describe('the file', () => {
     third.close();
   });
 
-  test('of a process that died: what was committed is there, what was not is gone', async () => {
-    const state = open();
-    state.begin();
-    state.addWeight(0, 1);
-    state.commit(DONE);
-    state.begin();
-    state.addWeight(0, 10);
-    const copy = join(folder, 'copy');
-    mkdirSync(join(copy, 'scavenging'), { recursive: true });
-    for (const name of ['scavenging.db', 'scavenging.db-wal']) copyFileSync(path(name), join(copy, 'scavenging', name));
-    state.close();
-    const recovered = new SqliteScavengeStates({ indexRoot: copy }).open(STATE_OPTIONS);
-    expect([recovered.weight(0, 0), recovered.checkpoint()]).toEqual([1, DONE]);
-    recovered.close();
-    expect(await readdir(join(copy, 'scavenging'))).toEqual(['scavenging.db']);
-  });
-
   test('nothing is mapped to a file that a full disk has no room for', async () => {
     const state = open();
     state.begin();
@@ -193,18 +176,6 @@ describe('the file', () => {
       db.close();
     }
     expect(await readdir(join(copy, 'scavenging'))).toEqual(['scavenging.db']);
-  });
-
-  test('a reader sees one state while another writes', () => {
-    const writer = open();
-    const reader = open();
-    writer.begin();
-    writer.addWeight(0, 1);
-    expect(reader.weight(0, 0)).toBe(0);
-    writer.commit(DONE);
-    expect(reader.weight(0, 0)).toBe(1);
-    reader.close();
-    writer.close();
   });
 
   test('a temporary state leaves no file', async () => {

@@ -4,7 +4,6 @@ import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { nodeKeys } from '../../../infra/keys.ts';
 import { nodeLicence, offReason } from '../../../local/auto-scavenge/open.ts';
-import { dumpLines } from '../../../local/config/show-options.ts';
 import { LicenceIssuer } from '../../support/licence-issuer.ts';
 import { load, problems } from '../config/support.ts';
 
@@ -39,27 +38,12 @@ describe('81 82 83: AutoScavenge:Enabled with dev mode and memory', () => {
 });
 
 describe('values', () => {
-  test('defaults', () => {
-    const { values } = load([]);
-    expect([values['AutoScavenge:Enabled'], values['AutoScavenge:TimeZone'], values['AutoScavenge:NodeLostAfter']]).toEqual([null, 'UTC', 30]);
-    expect([values['Licensing:LicenseKey'], values['Licensing:IssuerKeyFile'], values['Licensing:UseBuiltIn']]).toEqual([null, null, true]);
-  });
-
-  test('nested in YAML, and in the spellings of the other sources', () => {
-    const { values } = load(['--auto-scavenge-time-zone', 'Europe/Oslo', '--licensing-use-built-in-'], { yaml: 'AutoScavenge:\n  NodeLostAfter: 5\nLicensing:\n  LicenseKey: abc', env: { SERVER_LICENSING__ISSUER_KEY_FILE: './issuer.pub' } });
-    expect([values['AutoScavenge:TimeZone'], values['AutoScavenge:NodeLostAfter'], values['Licensing:LicenseKey'], values['Licensing:IssuerKeyFile'], values['Licensing:UseBuiltIn']]).toEqual(['Europe/Oslo', 5, 'abc', './issuer.pub', false]);
-  });
-
   test.each([
     [['--auto-scavenge-time-zone', 'Europe/Olso'], '--auto-scavenge-time-zone must be the name of a time zone, such as UTC or Europe/Oslo, not \'Europe/Olso\'.'],
     [['--auto-scavenge-node-lost-after', '0'], '--auto-scavenge-node-lost-after must be a whole number from 1 to 10080, not \'0\'.'],
     [['--auto-scavenge-enabled=maybe'], '--auto-scavenge-enabled must be true or false, not \'maybe\'.'],
   ])('%j is refused', (words, problem) => {
     expect(problems(words)).toEqual([problem]);
-  });
-
-  test('the licence key is never shown', () => {
-    expect(dumpLines(load(['--licensing-license-key', 'abc.def.ghi'])).join('\n')).not.toContain('abc.def');
   });
 });
 

@@ -151,17 +151,6 @@ describe('with a repository', () => {
     expect(await findingsOf(target)).toEqual([]);
   });
 
-  test('keeps as many backups as it was told', async () => {
-    const node = await start('--backup-repository', repository(), '--backup-keep-last', '2');
-    const made: string[] = [];
-    for (let i = 0; i < 4; i++) {
-      await node.append('orders', 3);
-      made.unshift((await node.json<{ backupId: string }>('POST', '/admin/backup')).backupId);
-      await ended(node);
-    }
-    expect((await node.json('GET', '/admin/backups')).backups.map(({ id }: { id: string }) => id)).toEqual(made.slice(0, 2));
-  });
-
   test('what file managers leave in the repository stops neither lists nor retention, is told once, and stays', async () => {
     const strangers = ['manifests/.DS_Store', 'manifests/Thumbs.db', 'blobs/.DS_Store', 'shipped/desktop.ini', 'active/._x', 'notes.txt'].map((name) => path.join(repository(), name));
     const node = await start('--backup-repository', repository(), '--backup-keep-last', '1');
@@ -181,38 +170,12 @@ describe('with a repository', () => {
     for (const stranger of strangers) expect(await readFile(stranger, 'utf8')).toBe('x');
   });
 
-  test('with pauseScavenge a scavenge that runs goes on afterwards', async () => {
-    const node = await start('--backup-repository', repository());
-    await node.ask('POST', '/streams/orders/metadata', { headers: { 'content-type': 'application/json', 'es-eventtype': '$metadata', 'es-eventid': '00000000-0000-4000-9000-000000000001' }, body: '{"$maxCount":1}' });
-    await node.append('orders', 200);
-    const { scavengeId } = await node.json<{ scavengeId: string }>('POST', '/admin/scavenge?throttlePercent=1');
-    expect((await node.ask('POST', '/admin/backup?pauseScavenge=true')).status).toBe(202);
-    await ended(node);
-    expect((await node.json('GET', '/admin/backups')).backups).toHaveLength(1);
-    const said = (text: string) => node.log.lines.some(({ message }) => message === text);
-    expect(said('the scavenge is stopped for a backup')).toBe(true);
-    await until(async () => said('the scavenge that was stopped for a backup goes on'));
-    expect((await node.json('GET', '/admin/scavenge/last')).scavengeId).not.toBe(scavengeId);
-  });
-
   test('one in memory does so too', async () => {
     const node = await start('--mem-db', '--backup-repository', repository());
     await node.append('orders', 40);
     const { backupId } = await node.json<{ backupId: string }>('POST', '/admin/backup');
     await ended(node);
     expect((await node.json('GET', '/admin/backups')).backups).toMatchObject([{ id: backupId }]);
-  });
-
-  test('a backup that fails is told, and the node goes on', async () => {
-    await mkdir(repository());
-    await writeFile(path.join(repository(), 'skua-repository'), 'not one of ours');
-    const node = await start('--backup-repository', repository());
-    expect((await node.ask('POST', '/admin/backup')).status).toBe(202);
-    await ended(node);
-    expect((await node.json('GET', '/admin/backup/current')).hint).toMatch(/ended: Failed\. /);
-    expect((await node.ask('GET', '/admin/backups')).status).toBe(500);
-    await node.append('orders', 1);
-    expect(await metric(node, 'eventstore_backup_runs_total{result="Failed"}')).toBe(1);
   });
 
   test('without one there is nothing to begin, and the refusal says what to do', async () => {

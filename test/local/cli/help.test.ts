@@ -63,9 +63,6 @@ describe('wrong usage is exit code 2, on stderr, with a way on', () => {
     [['strat'], "error: Unknown command 'strat'. Did you mean skua start?\nSee: skua --help\n"],
     [['help', 'verfy'], "error: Unknown command 'verfy'. Did you mean skua verify?\nSee: skua --help\n"],
     [['--db', 'x'], "error: The first word must be a command, not '--db'.\nSee: skua --help\n"],
-    [['start', '--prot', '1'], 'error: Unknown option --prot.\nTo start all the same, add --allow-unknown-options.\nSee: skua start --help\n'],
-    [['start', '--node-prot', '1'], 'error: Unknown option --node-prot. Did you mean --node-port?\nTo start all the same, add --allow-unknown-options.\nSee: skua start --help\n'],
-    [['start', '--mem-db', '--db', 'x'], 'error: --mem-db keeps everything in memory: leave out --db and --index.\nSee: skua start --help\n'],
     [['scavenge', 'strat'], "error: Unknown command 'scavenge strat'. Did you mean skua scavenge start?\nSee: skua scavenge --help\n"],
     [['scavenge', '--watch'], 'error: skua scavenge needs a command before --watch.\nSee: skua scavenge --help\n'],
     [['scavange', 'start'], "error: Unknown command 'scavange'. Did you mean skua scavenge?\nSee: skua --help\n"],
@@ -76,7 +73,6 @@ describe('wrong usage is exit code 2, on stderr, with a way on', () => {
     [['explain', 's', '--db', '.', '--node', 'http://x'], 'error: --node asks a running node and --db looks into a directory: give one of them.\nSee: skua explain --help\n'],
     [['prove-erased'], 'error: Say what to look for: --stream NAME or --event ID.\nSee: skua prove-erased --help\n'],
     [['prove-erased', '--event', 'x'], "error: 'x' is no event id. An id looks like 9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4.\nSee: skua prove-erased --help\n"],
-    [['start', '--scavenge-backend-page-size', '12'], "error: --scavenge-backend-page-size must be a power of two from 1 to 64, not '12'.\nSee: skua start --help\n"],
     [['verify'], 'error: DIR is missing: the data directory, or s3://bucket/prefix.\nSee: skua verify --help\n'],
   ])('%j', async (words, err) => {
     expect(await run(words)).toEqual({ code: 2, out: '', err });

@@ -44,8 +44,3 @@ test('settings are what the options say', async () => {
     await rm(folder, { recursive: true });
   }
 });
-
-test('the environment and YAML have them too', () => {
-  const { values } = load([], { env: { SERVER_BACKUP__REPOSITORY: '/backups', SERVER_BACKUP__SHIP_EVERY_SEC: '7' }, yaml: 'Backup:\n  KeepLast: 9\n' });
-  expect([values['Backup:Repository'], values['Backup:ShipEverySec'], values['Backup:KeepLast']]).toEqual(['/backups', 7, 9]);
-});

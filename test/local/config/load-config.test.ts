@@ -1,14 +1,12 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigError } from '../../../local/config/option.ts';
 import { MASK } from '../../../local/config/config.ts';
 import { loadConfig } from '../../../local/config/load-config.ts';
 import { logLevelOf, OPTIONS } from '../../../local/config/options.ts';
-import type { Values } from '../../../local/config/options.ts';
 import { readConfigFile } from '../../../local/config/yaml.ts';
-import type { ReloadableConfig } from '../../../local/node/reload.ts';
 import { load, problems, problemsOf } from './support.ts';
 
 describe('precedence', () => {
@@ -158,14 +156,6 @@ test('levels of both generations, and the short words', () => {
     .toEqual(['info', 'info', 'info', 'debug', 'debug', 'debug', 'warn', 'warn', 'error', 'error', 'error', 'off', 'off']);
 });
 
-test('values have types', () => {
-  expectTypeOf<Values['NodePort']>().toEqualTypeOf<number>();
-  expectTypeOf<Values['Index']>().toEqualTypeOf<string | null>();
-  expectTypeOf<Values['PasswordFormat']>().toEqualTypeOf<'strong' | 'compatible'>();
-  expectTypeOf<Values['LogConsoleFormat']>().toEqualTypeOf<'Plain' | 'Json' | null>();
-  expectTypeOf<Values['MemDb']>().toEqualTypeOf<boolean>();
-});
-
 describe('reading again', () => {
   const files: Record<string, string> = {};
   const first = (yaml: string) => {
@@ -204,9 +194,6 @@ describe('reading again', () => {
     expect(problemsOf(() => before.reread())[0]).toMatch(expected);
     expect(() => before.reread()).toThrow(expect.objectContaining({ file: 'node.yaml' }));
     expect(before.values.LogLevel).toBe('Debug');
-  });
-  test('suits the reloader', () => {
-    expectTypeOf(first('')).toExtend<ReloadableConfig<Values>>();
   });
   test('only certificates and the log level change without a restart', () => {
     for (const [name, { isReloadable }] of Object.entries(OPTIONS)) expect([name, isReloadable]).toEqual([name, name === 'LogLevel' || /^(Certificate|TrustedRoot)/.test(name)]);
