@@ -223,6 +223,19 @@ describe('crashes', () => {
 });
 
 describe('failures without a crash', () => {
+  test('failWhen fails what it names until it is lifted, reads too', async () => {
+    const storage = new FaultyStorage({ reads: 'async' });
+    const file = await storage.create('db/node-id');
+    storage.failWhen((op, path) => path === 'db/node-id' && op === 'read' ? 'io_error' : undefined);
+    await expect(file.read(0, 1)).rejects.toMatchObject({ code: 'io_error' });
+    await file.writeAt(0, filled(1, 7));
+    storage.failWhen((op) => op === 'create' ? 'disk_full' : undefined);
+    await expect(storage.create('db/b')).rejects.toMatchObject({ code: 'disk_full' });
+    expect(await storage.list('db')).toEqual(['node-id']);
+    storage.failWhen(undefined);
+    expect(await file.read(0, 1)).toEqual(filled(1, 7));
+  });
+
   test('after a failed sync a second one seems to succeed, saves nothing, and is noted', async () => {
     const outcomes = new Set<string>();
     for (const seed of SEEDS) {
@@ -242,6 +255,28 @@ describe('failures without a crash', () => {
     }
     expect(outcomes).toContain('00');
     expect(outcomes).toContain('11');
+  });
+
+  test('beyond the capacity writes fail with disk_full and change nothing; holes are free; space comes back', async () => {
+    const storage = new FaultyStorage({ capacityBytes: 8_192 });
+    const file = await storage.create('node-id');
+    await file.truncate(1_000_000);
+    await file.writeAt(0, filled(4_096, 1));
+    expect(await storage.freeBytes()).toBe(4_096);
+    const other = await storage.create('log-id');
+    expect(() => other.writeAt(0, filled(4_097, 2))).toThrow(expect.objectContaining({ code: 'disk_full' }));
+    expect(await storage.size('log-id')).toBe(0);
+    await other.writeAt(0, filled(4_096, 2));
+    expect(await storage.freeBytes()).toBe(0);
+    await file.writeAt(0, filled(4_096, 3));
+    expect(() => file.writeAt(4_096, filled(1, 3))).toThrow(expect.objectContaining({ code: 'disk_full' }));
+    await storage.remove('log-id');
+    expect(await storage.freeBytes()).toBe(0);
+    await other.close();
+    expect(await storage.freeBytes()).toBe(4_096);
+    storage.setCapacity(16_384);
+    await file.writeAt(8_192, filled(8_192, 4));
+    expect(await storage.freeBytes()).toBe(4_096);
   });
 });
 
@@ -268,6 +303,16 @@ test('ops names every mutating call that ended, with its failure', async () => {
   expect(storage.operations).toBe(8);
 });
 
+test('corrupt damages one byte, durably', async () => {
+  const storage = new FaultyStorage();
+  const file = await storage.create('node-id');
+  await file.writeAt(0, filled(10, 1));
+  await file.sync();
+  storage.corrupt('node-id', 4, 0x80);
+  expect((await content(storage, 'node-id'))[4]).toBe(0x81);
+  expect((await content(storage.restart('drop'), 'node-id'))[4]).toBe(0x81);
+});
+
 test('large writes take their bytes only when their promise ends', async () => {
   const storage = new FaultyStorage();
   const file = await storage.create('node-id');
@@ -276,6 +321,13 @@ test('large writes take their bytes only when their promise ends', async () => {
   bytes.fill(2);
   await writing;
   expect((await content(storage, 'node-id'))[0]).toBe(2);
+});
+
+test('async reads answer with a promise, sync reads with bytes', async () => {
+  const sync = await new FaultyStorage().create('node-id');
+  const later = await new FaultyStorage({ reads: 'async' }).create('node-id');
+  expect(sync.read(0, 1)).toBeInstanceOf(Uint8Array);
+  expect(later.read(0, 1)).toBeInstanceOf(Promise);
 });
 
 test('random numbers are evenly spread, within their bounds and repeatable', () => {
