@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../infra/clock.ts';
 import { systemIds } from '../../infra/ids.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 
 describe('the system clock', () => {
@@ -24,6 +25,42 @@ describe('the system clock', () => {
   test('a sleep of nothing, and a yield, end', async () => {
     await systemClock.sleep(0);
     await systemClock.yield();
+  });
+});
+
+describe('the manual clock', () => {
+  test('wakes sleepers in the order of their times, each at its own', async () => {
+    const clock = new ManualClock(1_000);
+    const woken: string[] = [];
+    const sleeper = async (name: string, ms: number) => {
+      await clock.sleep(ms);
+      woken.push(`${name}@${clock.nowMs()}`);
+    };
+    void sleeper('late', 30);
+    void sleeper('early', 10);
+    void (async () => {
+      await sleeper('twice', 5);
+      await sleeper('again', 15);
+    })();
+    await clock.advance(25);
+    expect(woken).toEqual(['twice@1005', 'early@1010', 'again@1020']);
+    expect(clock.nowMs()).toBe(1_025);
+    expect(clock.sleeping).toBe(1);
+    await clock.advance(5);
+    expect(woken.at(-1)).toBe('late@1030');
+    expect(clock.monotonicMs()).toBe(30);
+  });
+
+  test('an abort wakes without time passing; setting the wall clock wakes nobody', async () => {
+    const clock = new ManualClock(0);
+    const abort = new AbortController();
+    const sleeping = clock.sleep(1_000, abort.signal);
+    clock.setNow(10_000_000);
+    expect(clock.sleeping).toBe(1);
+    abort.abort();
+    await sleeping;
+    expect(clock.sleeping).toBe(0);
+    expect(clock.monotonicMs()).toBe(0);
   });
 });
 
