@@ -49,7 +49,7 @@ function loadedWith(file: string, seen = new Set<string>()): Set<string> {
 }
 
 /** Who looks at everything below a prefix, and removes nothing: searches for traces, checks, and whoever is about to make a repository. */
-const LOOK_AT_ALL = ['core/object-log/overlay/prove-erased.ts', 'core/backup/repository/objects.ts', 'core/backup/repository/repository.ts'];
+const LOOK_AT_ALL = ['core/object-log/overlay/prove-erased.ts', 'core/backup/repository/objects.ts', 'core/backup/repository/repository.ts', 'local/commands/run-inspect.ts'];
 
 test('objects are listed by kinds alone, so that no stranger\'s object stops anything, or goes', () => {
   const files = globSync(['core', 'handlers', 'infra', 'local'].map((folder) => `${folder}/**/*.ts`), { cwd: ROOT, exclude: ['**/node_modules/**', '**/cdk/**'] }).sort();
@@ -65,7 +65,7 @@ const FILES_MAX = 100;
 
 test('a command loads what it needs: neither the program as such nor one that only asks a node or a repository loads a store', () => {
   expect(loadedWith('local/program.ts').size).toBeLessThan(FILES_MAX / 2);
-  for (const name of ['auto-scavenge', 'backup', 'demo', 'explain', 'scavenge', 'webhook-send']) {
+  for (const name of ['auto-scavenge', 'backup', 'demo', 'explain', 'inspect', 'scavenge', 'webhook-send']) {
     const files = loadedWith(`local/commands/run-${name}.ts`);
     expect(files.size, name).toBeLessThan(FILES_MAX);
     for (const large of ['core/store/open-store.ts', 'local/store/open-node.ts', 'local/log/logger.ts', 'handlers/app.ts']) expect([...files], name).not.toContain(large);

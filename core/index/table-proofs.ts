@@ -15,7 +15,7 @@ import { PROVE_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult } from '.
  */
 export const TABLE_PROOFS_NAME = 'proven-tables';
 const TABLE_PROOFS_PATH = `${INDEX_FOLDER}/${TABLE_PROOFS_NAME}`;
-const FORMAT = 'skua proven tables 1';
+export const TABLE_PROOFS_FORMAT = 'skua proven tables 1';
 /** A start is not slowed down by the first proofs. */
 const FIRST_PROOF_AFTER_MS = 10_000;
 /** How often is looked for tables that were written since, or whose proof has become old. */
@@ -40,7 +40,7 @@ export async function loadTableProofs({ storage, digests, clock, log }: ProofFil
   try {
     const nowMs = clock.nowMs();
     // A proof of the future comes of a clock that was wrong: it would never become old.
-    for (const [name, proof] of await readProofs(storage, digests, TABLE_PROOFS_PATH, FORMAT)) if (proof.provenMs <= nowMs) found.set(name, proof);
+    for (const [name, proof] of await readProofs(storage, digests, TABLE_PROOFS_PATH, TABLE_PROOFS_FORMAT)) if (proof.provenMs <= nowMs) found.set(name, proof);
   } catch (error) {
     log.warn(`${TABLE_PROOFS_NAME} can't be used: all index tables are verified before the start goes on`, { path: TABLE_PROOFS_PATH, error: String(error) });
   }
@@ -131,7 +131,7 @@ export async function saveTableProofs({ storage, digests, log }: ProofFiles, tab
   for (const { name, proof } of tables) if (proof !== null) proofs.set(name, proof);
   if (proofs.size === 0) return;
   try {
-    await writeProofs(storage, digests, TABLE_PROOFS_PATH, FORMAT, proofs);
+    await writeProofs(storage, digests, TABLE_PROOFS_PATH, TABLE_PROOFS_FORMAT, proofs);
   } catch (error) {
     log.warn(`${TABLE_PROOFS_NAME} could not be written: the next start verifies all index tables`, { path: TABLE_PROOFS_PATH, error: String(error) });
   }

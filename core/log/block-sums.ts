@@ -102,20 +102,31 @@ export async function readBlockSums(storage: Storage, digests: Digests, chunkSiz
   if (size < FIXED_BYTES + SHA256_BYTES || size > FIXED_BYTES + SHA256_BYTES + EPOCH_BYTES_MAX + 4 * Math.ceil((HEADER_BYTES + chunkSize) / BLOCK_BYTES)) return 'not-ours';
   const file = await storage.open(BLOCK_SUMS_FILE, 'read');
   try {
-    const b = (await file.read(0, size)).slice();
-    const content = b.subarray(0, Math.max(0, b.length - SHA256_BYTES));
-    if (b.length !== size || MAGIC.some((byte, i) => b[i] !== byte) || i32(b, 8) !== VERSION || i32(b, 12) !== BLOCK_BYTES) return 'not-ours';
-    const digest = sha256(content, digests);
-    if (digest.some((byte, i) => byte !== b[content.length + i])) return 'not-ours';
-    const end = i64(b, 40);
-    const sumsAt = FIXED_BYTES + i32(b, 36);
-    const count = (content.length - sumsAt) / 4;
-    if (end < HEADER_BYTES || Math.ceil(end / BLOCK_BYTES) !== count) return 'not-ours';
-    const epoch = { position: i64(b, 56), bytes: b.slice(FIXED_BYTES, sumsAt) };
-    return { chunkNumber: i32(b, 32), chunkId: b.slice(16, 32), end, sequence: i64(b, 48), epoch, sums: Uint32Array.from({ length: count }, (_, i) => u32(b, sumsAt + 4 * i)) };
+    const bytes = (await file.read(0, size)).slice();
+    return bytes.length === size ? decodeBlockSums(bytes, digests) : 'not-ours';
   } finally {
     await file.close();
   }
+}
+
+/** What the bytes of the file say; `not-ours` where they are not as they were written. */
+export function decodeBlockSums(b: Uint8Array, digests: Digests): VouchedBlocks | 'not-ours' {
+  if (b.length < FIXED_BYTES + SHA256_BYTES) return 'not-ours';
+  const content = b.subarray(0, b.length - SHA256_BYTES);
+  if (MAGIC.some((byte, i) => b[i] !== byte) || i32(b, 8) !== VERSION || i32(b, 12) !== BLOCK_BYTES) return 'not-ours';
+  const digest = sha256(content, digests);
+  if (digest.some((byte, i) => byte !== b[content.length + i])) return 'not-ours';
+  const end = i64(b, 40);
+  const sumsAt = FIXED_BYTES + i32(b, 36);
+  const count = (content.length - sumsAt) / 4;
+  if (end < HEADER_BYTES || Math.ceil(end / BLOCK_BYTES) !== count) return 'not-ours';
+  const epoch = { position: i64(b, 56), bytes: b.slice(FIXED_BYTES, sumsAt) };
+  return { chunkNumber: i32(b, 32), chunkId: b.slice(16, 32), end, sequence: i64(b, 48), epoch, sums: Uint32Array.from({ length: count }, (_, i) => u32(b, sumsAt + 4 * i)) };
+}
+
+/** Whether a file begins as one of checksums of blocks does. */
+export function beginsAsBlockSums(head: Uint8Array): boolean {
+  return MAGIC.every((byte, i) => head[i] === byte);
 }
 
 function sha256(bytes: Uint8Array, digests: Digests): Uint8Array {

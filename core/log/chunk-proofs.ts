@@ -12,7 +12,7 @@ import { VERIFY_BLOCKS_JOB, VERIFY_CHUNK_JOB, type VerifyChunkArgs } from './ver
 
 /** In the data directory: the chunk files that were proved, each with its length, its modification time, and when. It only saves work. */
 export const PROOFS_FILE = 'proven-chunks';
-const FORMAT = 'skua proven chunks 1';
+export const PROOFS_FORMAT = 'skua proven chunks 1';
 /** A start is not slowed down by the first proofs. */
 const FIRST_PROOF_AFTER_MS = 10_000;
 /** How often is looked for chunks that were completed or rewritten since, or whose proof has become old. */
@@ -184,7 +184,7 @@ export class ChunkProofs {
   async #load(signal: AbortSignal): Promise<void> {
     const { storage, digests, table, clock, log } = this.#parts;
     try {
-      const known = await readProofs(storage, digests, PROOFS_FILE, FORMAT);
+      const known = await readProofs(storage, digests, PROOFS_FILE, PROOFS_FORMAT);
       const nowMs = clock.nowMs();
       for (const chunk of table.all()) {
         if (signal.aborted) return;
@@ -215,7 +215,7 @@ export class ChunkProofs {
     if (!this.#isChanged) return;
     this.#savedMs = clock.monotonicMs();
     try {
-      await writeProofs(storage, digests, PROOFS_FILE, FORMAT, proofs);
+      await writeProofs(storage, digests, PROOFS_FILE, PROOFS_FORMAT, proofs);
       this.#isChanged = false;
     } catch (error) {
       log.warn(`${PROOFS_FILE} could not be written: what it lacks is verified again after the next start`, { file: PROOFS_FILE, error: String(error) });

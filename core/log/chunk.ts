@@ -198,6 +198,13 @@ export class Chunk {
     return entry instanceof Promise ? entry : mapActual(entry, 0);
   }
 
+  /** Offset in the file at which the first record at or after `position` lies; -1 where there is none. */
+  offsetFrom(position: number): number | Miss {
+    const local = position - this.startPosition;
+    const actual = this.isScavenged ? this.#actualFrom(local) : local < this.physicalBytes ? local : -1;
+    return isMiss(actual) || actual < 0 ? actual : HEADER_BYTES + actual;
+  }
+
   /** Index of the first map entry with a logical position at or after `local`; `mapCount` when there is none. */
   #mapSearch(local: number): number | Miss {
     let low = 0;

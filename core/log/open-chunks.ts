@@ -81,6 +81,9 @@ export async function isEmptyChunk(storage: Storage, name: string): Promise<bool
   }
 }
 
+/** Bytes of a group that are read at once: what a slot names may be as long as the chunk. */
+const GROUP_READ_BYTES = 16_777_216;
+
 /** What was found at the end of the log. */
 export interface LogEnd {
   /** Local end of the data that counts. */
@@ -96,20 +99,12 @@ export interface LogEnd {
  */
 export async function findLogEnd(file: StorageFile, header: ChunkHeader, writerLocal: number, digests: Digests, checkpointMissing: boolean): Promise<LogEnd> {
   const start = header.startNumber * header.chunkSize;
-  const slots: CommitSlot[] = [];
-  for (const parity of [0, 1]) {
-    const at = slotOffset(header.chunkSize, parity);
-    if (at + SLOT_BYTES > file.size) continue;
-    const slot = decodeSlot(await file.read(at, SLOT_BYTES), digests);
-    if (slot && slot.start >= start && slot.end > slot.start && slot.end - start <= header.chunkSize) slots.push(slot);
-  }
-  slots.sort((a, b) => b.sequence - a.sequence);
+  const slots = await readSlots(file, header, digests);
   const nextSequence = slots.length === 0 ? 1 : slots[0]!.sequence + 1;
   for (const slot of slots) {
     const localEnd = slot.end - start;
     if (localEnd <= writerLocal) break;
-    const bytes = await file.read(HEADER_BYTES + slot.start - start, slot.end - slot.start);
-    if (bytes.length !== slot.end - slot.start || digests.crc32(bytes) !== slot.checksum) continue;
+    if (!await isSlotWhole(file, header, slot, digests)) continue;
     await walkExactly(file, header, writerLocal, localEnd);
     return { localEnd, nextSequence };
   }
@@ -122,6 +117,31 @@ export async function findLogEnd(file: StorageFile, header: ChunkHeader, writerL
   // Without a checkpoint and a slot that confirms the place, the records themselves are all there is to go by.
   const isConfirmed = !checkpointMissing || slots.some((slot) => slot.end - start === writerLocal);
   return { localEnd: isConfirmed ? writerLocal : await walk(file, header, writerLocal, header.chunkSize), nextSequence };
+}
+
+/** The commit slots of a chunk file that are as they were written, the newest first. */
+export async function readSlots(file: StorageFile, { startNumber, chunkSize }: ChunkHeader, digests: Digests): Promise<CommitSlot[]> {
+  const start = startNumber * chunkSize;
+  const slots: CommitSlot[] = [];
+  for (const parity of [0, 1]) {
+    const at = slotOffset(chunkSize, parity);
+    if (at + SLOT_BYTES > file.size) continue;
+    const slot = decodeSlot(await file.read(at, SLOT_BYTES), digests);
+    if (slot && slot.start >= start && slot.end > slot.start && slot.end - start <= chunkSize) slots.push(slot);
+  }
+  return slots.sort((a, b) => b.sequence - a.sequence);
+}
+
+/** Whether the group that a slot names is there as it was written. */
+export async function isSlotWhole(file: StorageFile, { startNumber, chunkSize }: ChunkHeader, { start, end, checksum }: CommitSlot, digests: Digests): Promise<boolean> {
+  let sum = 0;
+  for (let at = start; at < end;) {
+    const bytes = await file.read(HEADER_BYTES + at - startNumber * chunkSize, Math.min(GROUP_READ_BYTES, end - at));
+    if (bytes.length === 0) return false;
+    sum = digests.crc32(bytes, sum);
+    at += bytes.length;
+  }
+  return sum === checksum;
 }
 
 /**

@@ -28,21 +28,26 @@ export function isSameStamp(a: Stamp, b: Stamp): boolean {
 
 /** Reads proofs by the name of the file that was proved; none where there is no file. Throws `io_error` for one that is not as it was written. */
 export async function readProofs(storage: Storage, digests: Digests, path: string, format: string): Promise<ReadonlyMap<string, Proof>> {
-  const found = new Map<string, Proof>();
-  if (await storage.size(path) === null) return found;
+  if (await storage.size(path) === null) return new Map();
   const file = await storage.open(path, 'read');
   try {
     if (file.size > FILE_BYTES_MAX) throw notOurs(path);
-    const [head, ...lines] = decodeText(await file.read(0, file.size)).split('\n');
-    if (head !== headOf(lines.join('\n'), digests, format)) throw notOurs(path);
-    for (const line of lines) {
-      const [name = '', sizeBytes, modifiedMs, provenMs] = line.split(' ');
-      if (name !== '') found.set(name, { sizeBytes: Number(sizeBytes), modifiedMs: Number(modifiedMs), provenMs: Number(provenMs) });
-    }
-    return found;
+    return decodeProofs(await file.read(0, file.size), digests, path, format);
   } finally {
     await file.close();
   }
+}
+
+/** As `readProofs`, of the bytes of the file. */
+export function decodeProofs(bytes: Uint8Array, digests: Digests, path: string, format: string): ReadonlyMap<string, Proof> {
+  const found = new Map<string, Proof>();
+  const [head, ...lines] = decodeText(bytes).split('\n');
+  if (head !== headOf(lines.join('\n'), digests, format)) throw notOurs(path);
+  for (const line of lines) {
+    const [name = '', sizeBytes, modifiedMs, provenMs] = line.split(' ');
+    if (name !== '') found.set(name, { sizeBytes: Number(sizeBytes), modifiedMs: Number(modifiedMs), provenMs: Number(provenMs) });
+  }
+  return found;
 }
 
 /** Replaces the file as a whole, durably. Throws what the storage throws. */

@@ -42,6 +42,9 @@ const STANDING: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ['index', [/^skua\.lock(\.owner|-journal)?$/]],
 ]);
 
+/** All of them, for tests that look whether something knows each. */
+export const OWN_NAMES: readonly ReadonlyMap<string, readonly RegExp[]>[] = [REMOVABLE, STANDING];
+
 /** Folders of a data directory that have our files in them, '' for itself. */
 export const OWN_FOLDERS: readonly string[] = [...REMOVABLE.keys()];
 

@@ -14,7 +14,7 @@ import {
 } from './scavenge.ts';
 import { proofExportCommand, proofVerifyCommand } from './proof.ts';
 import { subscriptionsDeleteCommand, subscriptionsInfoCommand, subscriptionsListCommand, subscriptionsReplayCommand, subscriptionsResetCommand, subscriptionsRestartCommand } from './subscriptions.ts';
-import { demoCommand, functionsServeCommand, webhookSendCommand, webhookTestCommand } from './tools.ts';
+import { demoCommand, functionsServeCommand, inspectCommand, webhookSendCommand, webhookTestCommand } from './tools.ts';
 import { userListCommand, userResetPasswordCommand } from './user.ts';
 
 /** The options of a node come from a file and the environment, too: they are in `local/config`. */
@@ -47,7 +47,7 @@ export const COMMANDS: readonly Command[] = [
   startCommand, scavengeStartCommand, scavengeStopCommand, scavengeStatusCommand, scavengeWatchCommand, scavengeOfflineCommand,
   autoScavengeStatusCommand, autoScavengeConfigureCommand, autoScavengePauseCommand, autoScavengeResumeCommand,
   backupCopyCommand, backupCreateCommand, backupListCommand, backupVerifyCommand, backupDrillCommand, backupPruneCommand, backupKeyCommand, restoreCommand,
-  clusterTryCommand, clusterStatusCommand, clusterResetCommand, explainCommand, proveErasedCommand, proofExportCommand, proofVerifyCommand, verifyCommand, subscriptionsListCommand, subscriptionsInfoCommand, subscriptionsReplayCommand, subscriptionsResetCommand, subscriptionsRestartCommand, subscriptionsDeleteCommand,
+  clusterTryCommand, clusterStatusCommand, clusterResetCommand, explainCommand, proveErasedCommand, proofExportCommand, proofVerifyCommand, verifyCommand, inspectCommand, subscriptionsListCommand, subscriptionsInfoCommand, subscriptionsReplayCommand, subscriptionsResetCommand, subscriptionsRestartCommand, subscriptionsDeleteCommand,
   userListCommand, userResetPasswordCommand, webhookTestCommand, webhookSendCommand, functionsServeCommand, demoCommand,
 ];
 

@@ -1,4 +1,5 @@
 import type { CompressionMode } from '../../core/backup/repository/api.ts';
+import type { RecordPlace } from '../../core/ports/file-format.ts';
 import type { PasswordFormat } from '../../core/security/passwords.ts';
 import { ADMINISTRATORS } from '../../core/security/principal.ts';
 import { parseTimestamp } from '../../core/time.ts';
@@ -271,6 +272,27 @@ export const verifyOptions = {
   index: text('DIR', null, 'Folder of the index', 'index in the data directory'),
   ...storageOptions,
   json: flag('One JSON object a line: findings, then the summary'),
+};
+
+/** A place of a record: a position in the log, or an offset in the file behind `@`; decimal, or hexadecimal behind `0x`. Null unless given. */
+const recordPlace: Option<RecordPlace | null> = {
+  placeholder: 'PLACE', fallback: null, fallbackText: '', help: 'Show one record whole: the one at this position in the log, or behind @ at this offset in the file (which is meant as well where records have no position), such as 8192, 0x2000 or @0x2080',
+  parse: (given) => {
+    const parts = /^(@?)(\d{1,16}|0x[0-9a-f]{1,14})$/i.exec(given);
+    const value = parts === null ? Number.NaN : Number(parts[2]);
+    return Number.isSafeInteger(value) ? { value: { by: parts![1] === '' ? 'position' : 'offset', value } } : { allowed: 'a position such as 8192 or 0x2000, or an offset such as @8320' };
+  },
+};
+const LIMIT_MAX = 1_000_000_000;
+
+export const inspectOptions = {
+  at: recordPlace,
+  limit: integer('N', 0, LIMIT_MAX, 50, 'Records to show, from the first on; 0 for all. The others are read and counted, too'),
+  data: flag('Show what clients have written as a whole, instead of its beginning'),
+  'key-file': placeOptions['key-file'],
+  's3-endpoint': placeOptions['s3-endpoint'],
+  's3-region': placeOptions['s3-region'],
+  json: flag('One JSON object a line: the file, what stands in it once, records, damage, then a summary'),
 };
 
 /** The year 9999. */

@@ -1,5 +1,5 @@
 import { defineCommand } from '../cli/command.ts';
-import { demoOptions, functionsServeOptions, webhookSendOptions, webhookTestOptions } from './options.ts';
+import { demoOptions, functionsServeOptions, inspectOptions, webhookSendOptions, webhookTestOptions } from './options.ts';
 
 /** `skua webhook ...`: trying out a routing script, and a connector, without the real sender. */
 
@@ -52,4 +52,20 @@ export const demoCommand = defineCommand({
     { line: 'skua demo --node http://127.0.0.1:2114 --json', does: 'Another node; report for a program' },
   ],
   run: async (input, io) => (await import('./run-demo.ts')).runDemoCommand(input, io),
+});
+
+export const inspectCommand = defineCommand({
+  name: 'inspect',
+  summary: 'Show what is in a file of a data directory, a bucket or a repository',
+  details: 'Tells by its name and how it begins what a file is: a chunk, completed or being written; an index table, its filter, the index map; checkpoints and marks of a directory; commits, manifests and files of a log in a bucket; objects of a backup repository, with the content of blobs; the chain of hashes; the scavenge database; audit and log. A folder is listed. Damaged files are read as far as they go. It reads all of the file, compares checksums where there are some, takes no lock and changes nothing, so that a node may use the file meanwhile. Hashes of passwords, keys and sealed secrets are not shown. Exit code 0: nothing wrong found; 1: damaged, and the output names the offset; 3: not there; 4: of no kind that is known.',
+  positionals: [{ name: 'FILE', help: 'a file, a folder, file:///path, or s3://bucket/key' }],
+  options: inspectOptions,
+  examples: [
+    { line: 'skua inspect ./data', does: 'Which files are there, and what the checkpoints say' },
+    { line: 'skua inspect ./data/chunk-000000.000000 --limit 10', does: 'A chunk and its first records' },
+    { line: 'skua inspect ./data/chunk-000000.000000 --at 0 --json', does: 'One record whole, for a program' },
+    { line: 'skua inspect ./data/index/indexmap', does: 'Which tables the index consists of' },
+    { line: 'skua inspect s3://backups/a/skua-repository', does: 'An object of a bucket' },
+  ],
+  run: async (input, io) => (await import('./run-inspect.ts')).runInspect(input, io),
 });

@@ -1,6 +1,8 @@
+import { BlockFile } from '../../ports/block-file.ts';
 import type { Compression } from '../../ports/compression.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
+import type { StorageFile } from '../../ports/storage.ts';
 import { decodeBlobHeader, decodeTable, frameContext, HEAD_READ_BYTES, HEADER_BYTES, objectBytesOf, plainBytes } from './blob-format.ts';
 import type { BlobFrame, BlobHeader } from './blob-format.ts';
 import type { BlobRef } from './manifest.ts';
@@ -29,7 +31,7 @@ type FrameChecks = 'each' | 'at-end';
 export interface ByteRange { readonly from: number; readonly length: number }
 
 /** One blob that is being read: its header, and what came with it of the frames behind. */
-interface OpenBlob {
+export interface OpenBlob {
   readonly id: string;
   readonly key: string;
   readonly header: BlobHeader;
@@ -88,7 +90,7 @@ export async function blobSize(world: ReaderWorld, id: string): Promise<number> 
   return (await openBlob(world, id)).header.sizeBytes;
 }
 
-async function openBlob(world: ReaderWorld, id: string, signal?: AbortSignal): Promise<OpenBlob> {
+export async function openBlob(world: ReaderWorld, id: string, signal?: AbortSignal): Promise<OpenBlob> {
   const key = world.blobKey(id);
   const { place } = world.objects;
   const head = await world.objects.get(key, { from: 0, length: HEAD_READ_BYTES, ...(signal && { signal }) });
@@ -138,7 +140,7 @@ function fetchFrame(world: ReaderWorld, blob: OpenBlob, frame: number, buffers: 
 /** Verifies a frame and undoes what was done to it. */
 function openFrame(world: ReaderWorld, blob: OpenBlob, number: number, stored: Uint8Array, isCheckedLater: boolean): Uint8Array {
   const frame = blob.frames[number]!;
-  const fail = (what: string, cause?: unknown) => damaged(world.objects.place, blob.key, `${what} (frame ${number})`, cause);
+  const fail = (what: string, cause?: unknown) => damaged(world.objects.place, blob.key, `${what} (frame ${number})`, cause, blob.offsets[number]);
   if (stored.length !== frame.storedBytes) throw fail('is cut short');
   let bytes: Uint8Array | null = stored;
   if (world.sealer !== null) bytes = world.sealer.open(stored, frameContext(blob.id, number, frame.isCompressed, blob.header));
@@ -154,4 +156,15 @@ function openFrame(world: ReaderWorld, blob: OpenBlob, number: number, stored: U
   }
   if (bytes.length !== length) throw fail(`holds ${bytes.length} bytes instead of ${length}`);
   return bytes;
+}
+
+/** The content of a blob as a file, for whoever reads it here and there: every frame is verified when it is read, and the last one is kept. */
+export function blobFile(world: ReaderWorld, blob: OpenBlob): StorageFile {
+  const buffers = new FrameBuffers(blob.frames, 0, blob.frames.length - 1);
+  let last: { readonly number: number; readonly plain: Uint8Array } | null = null;
+  const block = async (number: number) => {
+    if (last?.number !== number) last = { number, plain: openFrame(world, blob, number, await fetchFrame(world, blob, number, buffers), false).slice() };
+    return last.plain;
+  };
+  return new BlockFile({ path: blob.key, size: blob.header.sizeBytes, blockBytes: blob.header.frameBytes, block });
 }

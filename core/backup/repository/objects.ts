@@ -62,9 +62,9 @@ export class Sealer {
   }
 }
 
-/** An object of a repository that is not what was written. `what` completes "The object ...". */
-export function damaged(place: string, key: string, what: string, cause?: unknown): SkuaError {
-  return new SkuaError('repository_damaged', `The object ${key} in ${place} ${what}. Run \`skua backup verify\` for all damage, take a new backup, and restore from one that does not need this object.`, { key, place, isMissing: what.startsWith('is missing') }, cause);
+/** An object of a repository that is not what was written, from `offset` on where that is known. `what` completes "The object ...". */
+export function damaged(place: string, key: string, what: string, cause?: unknown, offset?: number): SkuaError {
+  return new SkuaError('repository_damaged', `The object ${key} in ${place} ${what}. Run \`skua backup verify\` for all damage, take a new backup, and restore from one that does not need this object.`, { key, place, isMissing: what.startsWith('is missing'), ...(offset !== undefined && { offset }) }, cause);
 }
 
 /** Ends work on a repository, of which nothing is lost by that. Throws `aborted`. */
@@ -73,7 +73,7 @@ export function endWhenAborted(signal: AbortSignal | undefined): void {
 }
 
 /** Stands before what is sealed; a JSON text can't begin so. */
-const SEALED_MAGIC = encodeText('SkuaSeal');
+export const SEALED_MAGIC = encodeText('SkuaSeal');
 const LINE_END = 10;
 const CHECKSUM_BYTES = 64;
 
@@ -141,7 +141,7 @@ const FORMAT = 1;
 const LOOKS_MAX = 3;
 
 /** The object itself is never sealed: it holds what the keys are derived with. */
-interface RepositoryFile {
+export interface RepositoryFile {
   readonly format: typeof FORMAT;
   /** Text of a UUID. */
   readonly id: string;
@@ -152,7 +152,7 @@ interface RepositoryFile {
 
 interface Encryption { readonly salt: string; readonly check: string }
 
-const repositoryShape = record<RepositoryFile>({ format: oneOf(FORMAT), id: uuid, createdMs: moment, encryption: orNull(record<Encryption>({ salt: hexDigits(2 * SALT_BYTES), check: hexDigits(2 * KEY_BYTES) })) });
+export const repositoryShape = record<RepositoryFile>({ format: oneOf(FORMAT), id: uuid, createdMs: moment, encryption: orNull(record<Encryption>({ salt: hexDigits(2 * SALT_BYTES), check: hexDigits(2 * KEY_BYTES) })) });
 
 /** Why what lies in a store is not this repository, or is an older copy of it; null where it is. `written` is the last object that this process has written there, null before the first. */
 export async function whyAnotherRepository(there: ObjectStore, digests: Digests, id: string, written: string | null): Promise<string | null> {
@@ -168,7 +168,7 @@ export async function openRepositoryFile(objects: ObjectStore, options: Reposito
   const codec: TextCodec = { place: objects.place, digests: world.digests, sealer: null };
   const bytes = (await objects.get(REPOSITORY_KEY)) ?? (await createFile(objects, codec, options, world));
   const file = decodeObject(codec, REPOSITORY_KEY, bytes, repositoryShape);
-  return { file, sealer: sealerOf(objects.place, file, options, world) };
+  return { file, sealer: sealerOf(objects.place, file, options.key, world.keys) };
 }
 
 async function createFile(objects: ObjectStore, codec: TextCodec, options: RepositoryOptions, world: RepositoryWorld): Promise<Uint8Array> {
@@ -209,14 +209,15 @@ function newFile(options: RepositoryOptions, world: RepositoryWorld): Repository
   return { format: FORMAT, id, createdMs, encryption: { salt: toHex(salt), check: toHex(new Sealer(world.keys, options.key, salt).check) } };
 }
 
-function sealerOf(place: string, file: RepositoryFile, options: RepositoryOptions, world: RepositoryWorld): Sealer | null {
+/** What opens the objects of a repository; null where they are not sealed. Throws `repository_key` for a wrong, missing or unwanted key. */
+export function sealerOf(place: string, file: RepositoryFile, key: Uint8Array | null, keys: Keys): Sealer | null {
   const wrongKey = (message: string) => new SkuaError('repository_key', message, { place });
   if (file.encryption === null) {
-    if (options.key !== null) throw wrongKey(`The repository in ${place} is not encrypted: leave the key file out, or name another place for an encrypted one.`);
+    if (key !== null) throw wrongKey(`The repository in ${place} is not encrypted: leave the key file out, or name another place for an encrypted one.`);
     return null;
   }
-  if (options.key === null) throw wrongKey(`The repository in ${place} is encrypted: give its key file.`);
-  const sealer = new Sealer(world.keys, options.key, fromHex(file.encryption.salt)!);
+  if (key === null) throw wrongKey(`The repository in ${place} is encrypted: give its key file.`);
+  const sealer = new Sealer(keys, key, fromHex(file.encryption.salt)!);
   if (!sealer.isSame(fromHex(file.encryption.check)!)) throw wrongKey(`The key file is not the one of the repository in ${place}: give the one that it was made with.`);
   return sealer;
 }

@@ -160,26 +160,36 @@ function decodeHeader(world: ShippedWorld, manifestId: string, key: string, b: U
 /** The log of a piece. Throws `repository_damaged`. */
 export async function readPiece(world: ShippedWorld, piece: ShippedPiece): Promise<Uint8Array> {
   const key = pieceKey(piece.manifestId, piece.from);
-  const { place } = world.objects;
   const object = await world.objects.get(key);
-  if (object === null) throw damaged(place, key, 'is missing');
-  const { piece: stored, flags, crc } = decodeHeader(world, piece.manifestId, key, object);
-  if (stored.to !== piece.to) throw damaged(place, key, `ends at ${stored.to} instead of ${piece.to}`);
-  const body = object.subarray(HEADER_BYTES);
-  if (world.sealer === null && world.digests.crc32(body) !== crc) throw damaged(place, key, 'does not fit its checksum');
-  const packed = world.sealer === null ? body : world.sealer.open(body, context(key, object.subarray(0, HEADER_BYTES)));
-  if (packed === null) throw damaged(place, key, 'was changed, or sealed with another key');
-  const length = piece.to - piece.from;
-  let bytes = packed;
-  if ((flags & COMPRESSED) !== 0) {
-    try {
-      bytes = world.compression.decompress(packed, length);
-    } catch (error) {
-      throw damaged(place, key, 'can\'t be decompressed', error);
+  if (object === null) throw damaged(world.objects.place, key, 'is missing');
+  const { piece: stored, log } = openPiece(world, piece.manifestId, key, object);
+  if (stored.to !== piece.to) throw damaged(world.objects.place, key, `ends at ${stored.to} instead of ${piece.to}`);
+  return log();
+}
+
+/** What the header of a piece says, and its log, which throws `repository_damaged` too. */
+export function openPiece(world: ShippedWorld, manifestId: string, key: string, object: Uint8Array): { readonly piece: ShippedPiece; readonly isCompressed: boolean; log(): Uint8Array } {
+  const { place } = world.objects;
+  const { piece, flags, crc } = decodeHeader(world, manifestId, key, object);
+  const isCompressed = (flags & COMPRESSED) !== 0;
+  const log = () => {
+    const body = object.subarray(HEADER_BYTES);
+    if (world.sealer === null && world.digests.crc32(body) !== crc) throw damaged(place, key, 'does not fit its checksum');
+    const packed = world.sealer === null ? body : world.sealer.open(body, context(key, object.subarray(0, HEADER_BYTES)));
+    if (packed === null) throw damaged(place, key, 'was changed, or sealed with another key');
+    const length = piece.to - piece.from;
+    let bytes = packed;
+    if (isCompressed) {
+      try {
+        bytes = world.compression.decompress(packed, length);
+      } catch (error) {
+        throw damaged(place, key, 'can\'t be decompressed', error);
+      }
     }
-  }
-  if (bytes.length !== length) throw damaged(place, key, `holds ${bytes.length} bytes of log instead of ${length}`);
-  return bytes;
+    if (bytes.length !== length) throw damaged(place, key, `holds ${bytes.length} bytes of log instead of ${length}`);
+    return bytes;
+  };
+  return { piece, isCompressed, log };
 }
 
 /** A sealed piece is bound to its key and its header. */

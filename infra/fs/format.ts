@@ -1,0 +1,22 @@
+import { type FileFormat, jsonParts, note } from '../../core/ports/file-format.ts';
+import { LOCK_OWNER_FILE } from './directory-lock.ts';
+
+/** What locks a data directory, and what others keep beside it, for whoever looks into them. */
+
+const LOCK: FileFormat = {
+  kind: 'lock', title: 'lock of the directory', names: [/(?<=^|\/)(?:index\/)?skua\.lock(?:-journal)?$/],
+  async *parts() {
+    yield note(`It carries the lock of the system and holds nothing; ${LOCK_OWNER_FILE} says who has it.`);
+  },
+};
+
+const OWNER: FileFormat = { kind: 'lock-owner', title: 'who has the lock of the directory', names: [/(?<=^|\/)(?:index\/)?skua\.lock\.owner$/], parts: (looked) => jsonParts(looked, 'bad_json') };
+
+const FOREIGN: FileFormat = {
+  kind: 'foreign', title: 'file of the reference database', names: [/(?<=^|\/)kurrent\.ddb(?:\.wal)?$/],
+  async *parts() {
+    yield note('A database of newer versions of the reference database: nothing here reads it.');
+  },
+};
+
+export const DIRECTORY_FORMATS: readonly FileFormat[] = [LOCK, OWNER, FOREIGN];
