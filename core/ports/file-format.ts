@@ -167,7 +167,7 @@ export async function* jsonParts({ file, key }: LookedInto, code: ErrorCode): As
 }
 
 /** A document of JSON: its own members as facts, lists as records. */
-export function* documentParts(value: unknown, title = 'document'): Generator<Part> {
+export function* documentParts(value: unknown, title = 'document', prefix = ''): Generator<Part> {
   if (typeof value !== 'object' || value === null) {
     yield section(title, { value: plain(value) });
     return;
@@ -178,7 +178,7 @@ export function* documentParts(value: unknown, title = 'document'): Generator<Pa
   }
   const nested = Object.entries(value).filter(([, member]) => typeof member === 'object' && member !== null);
   yield section(title, Object.fromEntries(Object.entries(value).filter(([, member]) => typeof member !== 'object' || member === null).map(([name, member]) => [name, plain(member)])));
-  for (const [name, member] of nested) yield* documentParts(member, title === 'document' ? name : `${title}.${name}`);
+  for (const [name, member] of nested) yield* documentParts(member, prefix + name, `${prefix}${name}.`);
 }
 
 function* listParts(items: readonly unknown[], group: string): Generator<Part> {

@@ -45,7 +45,7 @@ beforeAll(async () => {
   for (let i = 0; i < 8; i++) expect((await post('parcels', JSON.stringify({ text: 'x'.repeat(30_000), told: '\u001B[31m\u202E' }))).status).toBe(201);
   expect((await post('$user-kim', JSON.stringify({ loginName: 'kim', hash: 'never-to-be-seen', salt: 'nor-this-one' }))).status).toBe(201);
   await node.stop();
-  for (const words of [['backup', 'key', at('key')], ['backup', 'create', '--db', at('data'), '--repository', at('repo')], ['backup', 'create', '--db', at('data'), '--repository', at('sealed'), '--key-file', at('key')], ['proof', 'export', '--db', at('data'), '--out', at('anchor.json')], ['proof', 'export', '--db', at('data'), '--event', 'parcels/0', '--out', at('event.json')]]) {
+  for (const words of [['proof', 'export', '--db', at('data'), '--out', at('anchor.json')], ['proof', 'export', '--db', at('data'), '--event', 'parcels/0', '--out', at('event.json')], ['backup', 'key', at('key')], ['backup', 'create', '--db', at('data'), '--repository', at('repo')], ['backup', 'create', '--db', at('data'), '--repository', at('sealed'), '--key-file', at('key')]]) {
     expect(await ran(words)).toMatchObject({ code: 0 });
   }
   await makeLog();

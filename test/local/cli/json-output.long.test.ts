@@ -59,6 +59,7 @@ const CALLS: readonly { readonly words: string; readonly code?: number; readonly
   { words: 'scavenge offline @restored --dry-run' },
   { words: 'scavenge offline @restored', isSlow: true },
   { words: 'verify @restored' },
+  { words: 'inspect @restored' },
   { words: 'proof verify --db @restored --anchor @anchor', before: 'proof export --db @restored --out @anchor' },
   { words: 'cluster reset --yes --from @restored-2 --storage @log', isSlow: true },
   { words: 'user reset-password kim --db @restored --administrator --password-file @password' },
