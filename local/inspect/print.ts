@@ -29,6 +29,8 @@ export class Printer {
   #group = '';
   #rows: (readonly string[])[] = [];
   #columns: Column[] = [];
+  /** Lines of the table end in what clients have written, and are cut to the width of a terminal. */
+  #isOfPayloads = false;
 
   constructor(io: Io, wish: PrintWish) {
     this.#io = io;
@@ -80,6 +82,7 @@ export class Printer {
     if (group !== this.#group) {
       this.flush();
       this.#group = group;
+      this.#isOfPayloads = Object.values(cells).at(-1) instanceof Payload;
       this.#columns = Object.keys(cells).map((name) => ({ title: wordsOf(name), align: 'left' }));
       this.text();
       this.text(coloursFor(this.#io.stdout, this.#io.env).bold(record.group));
@@ -105,7 +108,10 @@ export class Printer {
   flush(): void {
     const rows = this.#rows;
     this.#rows = [];
-    if (rows.length > 0) for (const each of tableLines(this.#columns, rows)) line(this.#io.stdout, `  ${each}`);
+    if (rows.length === 0) return;
+    const { isTTY, columns = Infinity } = this.#io.stdout;
+    const width = isTTY === true && this.#isOfPayloads && !this.#wish.data ? columns : Infinity;
+    for (const each of tableLines(this.#columns, rows)) line(this.#io.stdout, `  ${each}`.slice(0, width).toWellFormed());
   }
 
   #document({ group, offset, position }: RecordPart, { fields, more = {} }: Description): object {

@@ -2,7 +2,12 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileS
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { isRepositoryKey } from '../../core/backup/repository/keys.ts';
+import { COMMITS, FAILURES, FILES, MANIFESTS } from '../../core/object-log/keys.ts';
+import { CONTROL } from '../../core/object-log/tick/control.ts';
+import { isOfKind } from '../../core/ports/object-kinds.ts';
 import { isExpectedName, OWN_NAMES } from '../../core/ports/own-names.ts';
+import { withoutSecrets } from '../../core/security/format.ts';
 import { openObjects } from '../../infra/objects/open.ts';
 import { formatByName } from '../../local/inspect/formats.ts';
 import { installFolder, loadOracle, unpackSet } from '../support/fixtures.ts';
@@ -135,6 +140,17 @@ describe('secrets and terminals', () => {
     expect((await said(at('data', 'chunk-000001.000000'), '--limit', '0')).lines.concat((await said(at('data', 'chunk-000000.000000'), '--limit', '0')).lines, (await said(at('data', 'chunk-000002.000000'), '--limit', '0')).lines).find(({ fields }) => fields?.['stream'] === '$user-kim')?.fields?.['data']).toBe('{"loginName":"kim","hash":"(not shown)","salt":"(not shown)"}');
   }, 60_000);
 
+  test('of settings of connectors sealed secrets are not shown, of streams of the page nothing', () => {
+    const shownOf = (stream: string, text: string) => {
+      const bytes = withoutSecrets(stream, new TextEncoder().encode(text));
+      return bytes === null ? null : new TextDecoder().decode(bytes);
+    };
+    expect(shownOf('$connectors/orders', '{"signature:secret":"skua-sealed:1:0a1b:QUJD+/==","scheme":"Stripe"}')).toBe('{"signature:secret":"(not shown)","scheme":"Stripe"}');
+    expect(shownOf('$ui-session-keys', '{"key":"x"}')).toBeNull();
+    expect(shownOf('$user-kim', 'no JSON')).toBeNull();
+    expect(shownOf('parcels', '{"hash":"of a parcel"}')).toBe('{"hash":"of a parcel"}');
+  });
+
   test('the key of sessions is none of what is shown', async () => {
     mkdirSync(at('keys'));
     writeFileSync(at('keys', 'session.key'), 'f'.repeat(64));
@@ -243,13 +259,28 @@ describe('what is not sound', () => {
     const flipped = Uint8Array.from(bytes);
     flipped[900_233 + 1]! ^= 0x40;
     writeFileSync(work, flipped);
-    const { code, lines } = await said(work);
-    expect({ code, records: lines.filter(({ kind }) => kind === 'record').length }).toEqual({ code: 1, records: 1 });
-    expect(lines.find(({ kind }) => kind === 'damage')).toMatchObject({ offset: 900_233, code: 'log_corrupt' });
-    expect((await ran(['inspect', work])).err).toContain(`error log_corrupt: ${work} is damaged at offset 900233, the first of`);
+    const { code, lines } = await said(work, '--limit', '0');
+    expect({ code, records: lines.filter(({ kind }) => kind === 'record').length }).toEqual({ code: 1, records: 376 });
+    expect(lines.filter(({ kind }) => kind === 'damage')).toMatchObject([{ offset: 900_233, code: 'log_corrupt' }]);
+    expect((await ran(['inspect', work])).err).toContain(`error log_corrupt: ${work} is damaged at offset 900233: chunk-000004.000001 holds a record`);
     // A record behind the damage can be had by its place.
     expect(await said(work, '--at', '5094576')).toMatchObject({ code: 0 });
   }, 120_000);
+
+  test('behind a damaged record of a chunk that no scavenge has touched, records go on where one names its own position', async () => {
+    const name = 'chunk-000000.000000';
+    const { lines } = await said(at('transactions-2-deleted', name), '--limit', '0');
+    const records = lines.filter(({ kind }) => kind === 'record');
+    const damaged = records[5]!;
+    const bytes = readFileSync(at('transactions-2-deleted', name));
+    bytes[damaged.offset! + 2]! ^= 0x10;
+    mkdirSync(at('resumed'));
+    writeFileSync(at('resumed', name), bytes);
+    copyFileSync(at('transactions-2-deleted', 'writer.chk'), at('resumed', 'writer.chk'));
+    const found = await said(at('resumed', name), '--limit', '0');
+    expect(found.lines.filter(({ kind }) => kind === 'record')).toEqual(records.toSpliced(5, 1));
+    expect(found.lines.filter(({ kind }) => kind === 'damage')).toMatchObject([{ offset: damaged.offset }]);
+  });
 
   test.each([['index table', 'index/56a3edcc-b59c-4569-a5f1-07ed0ef67a33'], ['filter', 'index/56a3edcc-b59c-4569-a5f1-07ed0ef67a33.bloomfilter'], ['scavenge database', 'index/scavenging/scavenging.db'], ['ongoing chunk', 'chunk-000005.000000']])('flipped bits and cuts of a %s end with an answer', async (_, name) => {
     const random = new Random(13);
@@ -313,4 +344,17 @@ test('every name of a file in a data directory is known', async () => {
       }
     }
   }
+});
+
+test('every name of an object is known', async () => {
+  const hex = '0123456789abcdef'.repeat(4);
+  for (const [kind, key] of [[COMMITS, `log/${'7'.padStart(20, '0')}`], [MANIFESTS, 'manifest/999999999999998'], [FILES, `files/${GUID}`], [FAILURES, `failures/29700000/${hex.slice(32)}/3`], [CONTROL, 'control/backup'], [CONTROL, `control/start-${GUID}`]] as const) {
+    expect(isOfKind(kind, key), key).toBe(true);
+    expect(await formatByName(`some/prefix/${key}`), key).toMatchObject({ root: 'some/prefix/', key });
+  }
+  for (const key of ['skua-repository', `manifests/001795900000000-${GUID}`, `blobs/01/${hex}`, `shipped/${GUID}/${'7'.padStart(20, '0')}`, `active/${GUID}`, `pruning/${GUID}`, 'proven', 'unreferenced', 'suspect']) {
+    expect(isRepositoryKey(key), key).toBe(true);
+    expect(await formatByName(`some/prefix/${key}`), key).toMatchObject({ root: 'some/prefix/', key });
+  }
+  for (const key of [`probe/${GUID}`, 'nodes/127.0.0.1_3a2113']) expect(await formatByName(key), key).not.toBeNull();
 });
