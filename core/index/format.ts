@@ -80,7 +80,9 @@ async function* filterParts({ file }: LookedInto): AsyncGenerator<Part, void, un
     const bytes = await file.read(at, Math.min(READ_BYTES, file.size - at), buffer);
     if (bytes.length === 0) throw filterCorrupt(file.path, 'ends within its lines', at);
     for (let line = 0; line + LINE_BYTES <= bytes.length; line += LINE_BYTES) {
-      if (bytes.subarray(line, line + LINE_BYTES).some((byte) => byte !== 0)) used++;
+      // Most of a large filter is.
+      if (isUnused(bytes, line)) continue;
+      used++;
       if (isLineSound(bytes, line)) continue;
       damaged++;
       if (damaged === 1) yield { kind: 'damage', offset: at + line, error: filterCorrupt(file.path, 'has a line that does not fit its hash', at + line) };
@@ -88,6 +90,12 @@ async function* filterParts({ file }: LookedInto): AsyncGenerator<Part, void, un
     at += bytes.length;
   }
   yield section('lines', { used, damaged, isUsable: !isTooCorrupt(damaged, file.size) });
+}
+
+/** Whether nothing was ever written to a line. */
+function isUnused(bytes: Uint8Array, line: number): boolean {
+  for (let i = line; i < line + LINE_BYTES; i++) if (bytes[i] !== 0) return false;
+  return true;
 }
 
 function filterCorrupt(path: string, what: string, offset: number): SkuaError {

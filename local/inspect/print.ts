@@ -82,12 +82,13 @@ export class Printer {
     if (group !== this.#group) {
       this.flush();
       this.#group = group;
-      this.#isOfPayloads = Object.values(cells).at(-1) instanceof Payload;
+      this.#isOfPayloads = false;
       this.#columns = Object.keys(cells).map((name) => ({ title: wordsOf(name), align: 'left' }));
       this.text();
       this.text(coloursFor(this.#io.stdout, this.#io.env).bold(record.group));
     }
     for (const [i, [name, value]] of Object.entries(cells).entries()) if (typeof value === 'number' && !name.endsWith('Ms')) this.#columns[i] = { title: this.#columns[i]!.title, align: 'right' };
+    if (Object.values(cells).at(-1) instanceof Payload) this.#isOfPayloads = true;
     this.#rows.push(Object.entries(cells).map(([name, value]) => this.#cell(name, value)));
     if (this.#rows.length === ROWS_AT_ONCE) this.flush();
   }
