@@ -26,7 +26,7 @@ export async function* chunkParts(looked: LookedInto): AsyncGenerator<Part, void
     header = decodeHeader(file.path, headBytes);
   } catch (error) {
     yield damageOf(error, 0);
-    if (isSkuaError(error, 'log_unsupported') || headBytes.length < HEADER_BYTES) return;
+    if (headBytes.length < HEADER_BYTES) return;
   }
   const { footer, wrong } = header === null ? { footer: null, wrong: null } : await footerOf(file, header);
   const isOngoing = header !== null && footer === null && wrong === null;

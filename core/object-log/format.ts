@@ -32,7 +32,7 @@ async function* commitParts({ file, key, world: { digests } }: LookedInto): Asyn
     }
   } catch (error) {
     yield damageOf(error, 0);
-    if (isSkuaError(error, 'format_too_new') || bytes.length <= COMMIT_HEADER_BYTES) return;
+    if (bytes.length <= COMMIT_HEADER_BYTES) return;
     yield note('These are the records that can be read in spite of the damage.');
     yield* recordParts({ file, from: COMMIT_HEADER_BYTES, to: bytes.length, position: -1 });
   }

@@ -109,15 +109,15 @@ export function note(message: string): Note {
   return { kind: 'note', message };
 }
 
-/** What was thrown, where it tells of the content; else it is thrown on, as an error of the storage is. `offset` where the error names none. */
+/** What was thrown, where it tells of damage; else it is thrown on, as an error of the storage is, or a format that is too new. `offset` where the error names none. */
 export function damageOf(error: unknown, offset: number | null): Damage {
   if (!isSkuaError(error) || !CONTENT.has(error.code)) throw error;
   const { offset: told } = error.data;
   return { kind: 'damage', offset: typeof told === 'number' ? told : offset, error };
 }
 
-/** Codes that speak of the bytes of a file. */
-const CONTENT: ReadonlySet<string> = new Set(['log_corrupt', 'log_unsupported', 'checkpoint_corrupt', 'index_corrupt', 'manifest_invalid', 'repository_damaged', 'repository_key', 'proof_damaged', 'proof_invalid', 'format_too_new', 'scavenge_state_invalid', 'bad_json']);
+/** Codes of damage. */
+const CONTENT: ReadonlySet<string> = new Set(['log_corrupt', 'checkpoint_corrupt', 'index_corrupt', 'manifest_invalid', 'repository_damaged', 'proof_damaged', 'proof_invalid', 'scavenge_state_invalid', 'bad_json']);
 
 /** Of a document that is read whole. */
 export const DOCUMENT_BYTES_MAX = 67_108_864;

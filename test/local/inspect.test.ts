@@ -10,6 +10,7 @@ import { isExpectedName, OWN_NAMES } from '../../core/ports/own-names.ts';
 import { withoutSecrets } from '../../core/security/format.ts';
 import { openObjects } from '../../infra/objects/open.ts';
 import { formatByName } from '../../local/inspect/formats.ts';
+import { openTestRepository } from '../support/backup/test-repository.ts';
 import { installFolder, loadOracle, unpackSet } from '../support/fixtures.ts';
 import { Random } from '../support/random.ts';
 import { bySize } from '../support/run-size.ts';
@@ -170,8 +171,26 @@ describe('repositories, buckets and what was exported', () => {
     for (const group of ['blob', 'records', 'footer', 'header', 'leaves']) expect(plain).toContain(group);
     expect(await kinds('sealed')).toEqual(new Set([undefined, 'content in a backup repository', 'blob']));
     expect(await kinds('sealed', '--key-file', at('key'))).toEqual(plain);
+    writeFileSync(at('another'), `${'08'.repeat(32)}\n`);
+    expect(await ran(['inspect', at('sealed', 'skua-repository')])).toMatchObject({ code: 0 });
     const manifest = filesBelow(at('sealed')).find((file) => file.startsWith('manifests/'))!;
+    expect(await ran(['inspect', at('sealed', manifest), '--key-file', at('another')])).toMatchObject({ code: 4, err: expect.stringContaining('error repository_key: ') });
     expect((await said(at('sealed', manifest), '--key-file', at('key'))).lines.some(({ group }) => group === 'chunks')).toBe(true);
+  });
+
+  test.each([['plain', null, 'off'], ['compressed', null, 'on'], ['sealed', new Uint8Array(32).fill(7), 'off']] as const)('log that was shipped, %s, is shown record for record', async (name, key, compression) => {
+    const chunk = at('transactions-2-deleted', 'chunk-000000.000000');
+    const records = (await said(chunk, '--limit', '3')).lines.filter(({ kind }) => kind === 'record');
+    const to = records[2]!.position! + Number(records[2]!.fields!['lengthBytes']);
+    const place = at(`shipped-${name}`);
+    const repository = await openTestRepository(await openObjects({ kind: 'directory', path: place }), { key, compression, create: true });
+    expect(await repository.ship({ manifestId: GUID, from: 0, to, shippedMs: 1_795_900_000_000 }, readFileSync(chunk).subarray(128, 128 + to))).toBe('created');
+    await repository.close();
+    writeFileSync(at('seven'), `${'07'.repeat(32)}\n`);
+    const file = path.join(place, 'shipped', GUID, '0'.padStart(20, '0'));
+    if (key !== null) expect((await said(file)).lines).toMatchObject([{ kind: 'file' }, { kind: 'note', message: expect.stringContaining('--key-file') }, { kind: 'summary', records: 0 }]);
+    const { code, lines } = await said(file, ...(key === null ? [] : ['--key-file', at('seven')]));
+    expect({ code, positions: lines.filter(({ kind }) => kind === 'record').map(({ position, fields }) => [position, fields!['eventId']]) }).toEqual({ code: 0, positions: records.map(({ position, fields }) => [position, fields!['eventId']]) });
   });
 
   test('objects by address are what they are as files', async () => {
@@ -228,7 +247,7 @@ describe('what is not sound', () => {
     return code;
   }
 
-  test('cut short anywhere, a small file ends with an answer and never with a defect', async () => {
+  test('cut short anywhere, or with a bit flipped, a small file ends with an answer and never with a defect', async () => {
     const random = new Random(7);
     for (const file of small()) {
       const bytes = readFileSync(file);
@@ -239,6 +258,13 @@ describe('what is not sound', () => {
         const code = await judged(work, `${file} cut to ${length}`);
         // The last line end of an anchor is no loss.
         if (!file.endsWith('anchor.json') && !file.endsWith('node-id') && !file.endsWith('chain')) expect(code, `${file} cut to ${length}`).not.toBe(0);
+      }
+      for (let i = 0; i < bySize(6, 40, 400); i++) {
+        const flipped = Uint8Array.from(bytes);
+        const place = random.int(0, bytes.length - 1);
+        flipped[place]! ^= 1 << random.int(0, 7);
+        writeFileSync(work, flipped);
+        await judged(work, `${file} with a bit flipped in byte ${place}`);
       }
     }
   }, 120_000);
