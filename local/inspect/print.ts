@@ -77,7 +77,7 @@ export class Printer {
       return;
     }
     const places = { ...(record.position !== undefined && !('position' in fields) && { position: record.position }), ...(record.offset !== null && { offset: record.offset }) };
-    const cells = { ...places, ...fields };
+    const cells: Fields = { ...places, ...fields };
     const group = `${record.group} ${Object.keys(cells).join(' ')}`;
     if (group !== this.#group) {
       this.flush();
