@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -8,11 +8,13 @@ import type { Figure, Row, Settings } from './figure.ts';
 import { isMemoryFileSystem, machineLine } from './machine.ts';
 import { resultsPage, rowLine } from './report.ts';
 
+const RESULTS = join(import.meta.dirname, 'RESULTS.md');
+
 const USAGE = `Measures the store beside hand-written limits. (\`node test/bench/compare.ts\` measures two checkouts beside one another.)
 
   npm run bench                    all figures
   npm run bench -- NAME ...        some: ${FIGURES.map((figure) => figure.name).join(', ')}
-  npm run bench -- --write         and writes test/bench/RESULTS.md (all figures only)
+  npm run bench -- --write         and puts the rows in the place of those of test/bench/RESULTS.md (not with --quick or --smoke)
 
   --only TEXT    of a figure that has many cases, those whose names contain this
   --windows N    measured windows of each side (default 5)
@@ -54,7 +56,7 @@ export function settingsFor(folder: string, kind: RunKind, say: (line: string) =
 export async function runFigures(figures: readonly Figure[], settings: Settings): Promise<{ figure: Figure; rows: Row[] }[]> {
   const results: { figure: Figure; rows: Row[] }[] = [];
   for (const figure of figures) {
-    settings.say(figure.name);
+    settings.say(`${figure.name}: ${figure.how}`);
     const beganAt = performance.now();
     const rows = await figure.run(settings);
     for (const row of rows) settings.say(rowLine(row));
@@ -72,8 +74,8 @@ async function main(): Promise<number> {
   }
   const kind: RunKind = values.smoke === true ? 'smoke' : values.quick === true ? 'quick' : 'full';
   const unknown = positionals.filter((name) => !FIGURES.some((figure) => figure.name === name));
-  if (unknown.length > 0 || (values.write === true && (positionals.length > 0 || kind !== 'full'))) {
-    process.stderr.write(unknown.length > 0 ? `No figure is called ${unknown.join(', ')}.\n\n${USAGE}` : `--write needs a full run of all figures.\n\n${USAGE}`);
+  if (unknown.length > 0 || (values.write === true && kind !== 'full')) {
+    process.stderr.write(unknown.length > 0 ? `No figure is called ${unknown.join(', ')}.\n\n${USAGE}` : `--write needs all of the data: leave out --quick and --smoke.\n\n${USAGE}`);
     return 2;
   }
   const windows = values.windows === undefined ? null : Number(values.windows);
@@ -89,7 +91,7 @@ async function main(): Promise<number> {
     if (isMemoryFileSystem(folder)) process.stderr.write('The data folder lies in memory, where a sync costs nothing: name one on a disk with --folder.\n');
     const settings = settingsFor(folder, kind, (line) => process.stdout.write(`${line}\n`), windows, values.only);
     const results = await runFigures(figures, settings);
-    if (values.write === true) writeFileSync(join(import.meta.dirname, 'RESULTS.md'), resultsPage(machine, settings.windows, results));
+    if (values.write === true) writeFileSync(RESULTS, resultsPage(readFileSync(RESULTS, 'utf8'), machine, results.flatMap(({ rows }) => rows)));
     if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(results.flatMap(({ figure, rows }) => rows.map((row) => ({ figure: figure.name, ...row })))));
     return results.some(({ rows }) => rows.some((row) => meetsTarget(row) === false)) && kind !== 'smoke' ? 1 : 0;
   } finally {

@@ -1,5 +1,5 @@
 import { meetsTarget } from './figure.ts';
-import type { Figure, Row } from './figure.ts';
+import type { Row } from './figure.ts';
 
 /** Three significant digits, thousands grouped. */
 export function digits(value: number): string {
@@ -28,26 +28,32 @@ export function rowLine(row: Row): string {
   return lines.join('\n');
 }
 
-/** RESULTS.md: figures, machine, and how they were measured. */
-export function resultsPage(machine: string, windows: number, results: readonly { figure: Figure; rows: readonly Row[] }[]): string {
-  const table = results.flatMap(({ rows }) => rows.map((row) =>
-    `| ${row.title} | ${digits(row.limit.median)} | ${digits(row.ours.median)} | ${row.unit} | **${digits(row.ratio)}** (${digits(row.ratioMin)} to ${digits(row.ratioMax)}) | ${targetText(row)} | ${verdict(row)} |`));
-  const sections = results.map(({ figure, rows }) => {
-    const notes = rows.flatMap((row) => [
-      `- ${row.title}: limit ${digits(row.limit.min)} to ${digits(row.limit.max)}, ours ${digits(row.ours.min)} to ${digits(row.ours.max)} ${row.unit}.`,
-      ...row.notes.map((note) => `- ${row.title}: ${note}.`),
-    ]);
-    return [`### ${figure.name}`, '', figure.how, '', ...notes].join('\n');
-  });
-  return [
-    '# Speed and memory', '',
-    'Written by `npm run bench -- --write`; `npm run bench -- NAME` measures one figure and prints it.', '',
-    `Machine: ${machine}.`, '',
-    `Each figure is measured beside its limit, a hand-written loop that does the least that must be done, in the same run: after a warm-up, ${windows} windows of each, in turns. Numbers are medians; the ratio is ours divided by the limit, with the smallest and largest of the pairs of windows in brackets.`, '',
-    '| Figure | Limit | Ours | Unit | Ratio | Reach | |',
-    '|---|---|---|---|---|---|---|',
-    ...table, '',
-    '## How each is measured', '',
-    sections.join('\n\n'), '',
-  ].join('\n');
+/** How RESULTS.md begins a line about a machine: the letter that its rows have. */
+const MACHINE_LINE = /^- \*\*([A-Z])\*\*: (.*)$/;
+const RULE = '|---|---|---|---|---|---|---|';
+
+/**
+ * RESULTS.md with these rows in the place of those that have the same name, and others behind all. Why a row falls short stays, as long as it does. The letter is
+ * that of the machine's line, or the next one, in a line of its own.
+ */
+export function resultsPage(page: string, machine: string, rows: readonly Row[]): string {
+  const lines = page.trimEnd().split('\n');
+  const machines = lines.flatMap((line, at) => { const found = MACHINE_LINE.exec(line); return found === null ? [] : [{ at, letter: found[1]!, text: found[2]! }]; });
+  const known = machines.find(({ text }) => text === machine);
+  const letter = known?.letter ?? String.fromCharCode(Math.max(64, ...machines.map((each) => each.letter.charCodeAt(0))) + 1);
+  if (known === undefined) lines.splice((machines.at(-1)?.at ?? lines.indexOf(RULE) - 2) + 1, 0, `- **${letter}**: ${machine}`);
+  for (const row of rows) {
+    const at = lines.findIndex((line) => line.startsWith(`| ${row.title} |`));
+    const why = at < 0 ? '' : lines[at]!.split(' | ').at(-1)!.replace(/ ?\|$/, '');
+    const line = resultLine(row, letter, why);
+    if (at < 0) lines.push(line);
+    else lines[at] = line;
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function resultLine(row: Row, letter: string, why: string): string {
+  const spread = row.ratioMin === row.ratioMax ? '' : ` (${digits(row.ratioMin)}-${digits(row.ratioMax)})`;
+  const told = verdict(row);
+  return `| ${[row.title, `${digits(row.ours.median)} ${row.unit}`, digits(row.limit.median), `${digits(row.ratio)}${spread}`, targetText(row), letter, told === 'missed' && why.startsWith(told) ? why : told].join(' | ')} |`;
 }
