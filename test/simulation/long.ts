@@ -7,12 +7,12 @@ const USAGE = `A simulation over many seeds, or one seed of all simulations. Wha
 
   crash            a store whose disk loses its power again and again
   scavenge         random histories with scavenges
-  scavenge-crash   power losses in a scavenge: every operation and commit, in every mode, with every number of lost commits (some minutes a seed)
   object-log       writers, readers and ticks on one bucket
   auto-scavenge    auto-scavenge over many clusters
   cluster          members of a cluster over one bucket
   membership       elections alone, over a log that holds nothing but epochs
   persistent       a group of a persistent subscription, its consumers and its node
+  scavenge-crash   power losses in a scavenge: every operation and commit, in every mode, with every number of lost commits (some minutes a seed)
 
   --seed N         this one alone, and what came of it; without a NAME in each simulation
   --seeds N        how many (default 100000)
@@ -64,7 +64,6 @@ const SIMULATIONS: Readonly<Record<string, () => Promise<(seed: number) => Promi
       return { problems: await playHistory({ seed, rounds: 4 }, tally), counts: { ...tally } };
     };
   },
-  'scavenge-crash': async () => (await import('../scavenge/crash-kit.ts')).allCrashes,
   'object-log': async () => {
     const { simulate } = await import('./object-log/simulate.ts');
     return (seed) => simulate(seed, options);
@@ -88,6 +87,8 @@ const SIMULATIONS: Readonly<Record<string, () => Promise<(seed: number) => Promi
     const { simulate } = await import('../persistent/simulation.ts');
     return (seed) => outcomeOf(seed, async () => ({ ...await simulate(seed) }));
   },
+  // Last, as one seed takes minutes.
+  'scavenge-crash': async () => (await import('../scavenge/crash-kit.ts')).allCrashes,
 };
 
 /** Of a simulation that throws what is wrong. */
