@@ -33,7 +33,7 @@ export interface Passing {
   held: HeldWrite | null;
 }
 
-/** What a member does with requests that another one is to decide as they came (ARCHITECTURE.md, "The cluster", rules 12 and 13). */
+/** What a member does with requests that another one is to decide as they came (core/cluster/README.md). */
 export class Forwarding {
   readonly #app: App;
   readonly #cluster: ClusterFeature;

@@ -6,7 +6,7 @@ export type { HeldWrite, Patience } from './patience.ts';
 
 /**
  * The log as a member of a cluster has it: a copy on its own disk, fed by the bucket and by the leader. All that leads, gossips or forwards
- * knows the copy through this. Protocol: ARCHITECTURE.md, "The cluster".
+ * knows the copy through this. Protocol: core/cluster/README.md.
  */
 export interface MemberLog {
   /** UUID text of the store in the bucket. */

@@ -8,7 +8,7 @@ const SCHEME = 'Cluster ';
 const LENGTH_MAX = 8_192;
 
 /**
- * The system user for a member that speaks for itself and proves it by the secret that all share (ARCHITECTURE.md, "The cluster", 14;
+ * The system user for a member that speaks for itself and proves it by the secret that all share (core/cluster/README.md;
  * options-and-security.md section 4); null for credentials of another kind, where there is no secret, and for another one of a member whose certificate proves it, since members are given a
  * new secret one after the other. Errors: `not_a_member` for a wrong secret.
  */

@@ -102,7 +102,7 @@ export function inTurn<T>({ app: { turns }, call: { countedAs } }: GrpcCall, tak
 }
 
 /**
- * Where a call is decided in a cluster (ARCHITECTURE.md, "The cluster", rules 12 to 14). `here`: by the member that has it. `writes`: there too, but what it writes is decided by the leader. `leader-only`: by the leader, to which others refer the client (`not-leader`). `node`: it is about the member that has it, also where
+ * Where a call is decided in a cluster (core/cluster/README.md). `here`: by the member that has it. `writes`: there too, but what it writes is decided by the leader. `leader-only`: by the leader, to which others refer the client (`not-leader`). `node`: it is about the member that has it, also where
  * the client asks for the leader, as some do with all calls: with gossip they want to find it.
  */
 export type Place = 'here' | 'node' | 'writes' | 'leader-only';

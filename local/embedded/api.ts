@@ -2,7 +2,7 @@
 
 /**
  * The store without a server: what `skua/embedded` promises. These types name nothing of the insides, and stay what they are within
- * a major version (ARCHITECTURE.md, "Versions").
+ * a major version (CHANGELOG.md).
  */
 
 /** Where the events are kept; exactly one of them. */

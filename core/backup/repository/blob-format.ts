@@ -3,7 +3,7 @@ import type { Digests } from '../../ports/digests.ts';
 import { encodeText } from '../../text.ts';
 
 /**
- * Layout of a blob (ARCHITECTURE.md, "Backups"): header, frames, table of frames. The header says where the table is, so that any range
+ * Layout of a blob (core/backup/README.md): header, frames, table of frames. The header says where the table is, so that any range
  * of the content is found; the table comes last, so that content whose stored length is known can be stored while it is read
  * for the first time. All integers little-endian:
  *

@@ -15,7 +15,7 @@ interface CommitLimits {
 
 /**
  * The end of a log on object storage, to which others write too. A group is one object under the next number; whoever
- * creates that first has it. Rules and reasons: ARCHITECTURE.md, "The log on object storage".
+ * creates that first has it. Rules and reasons: core/object-log/README.md.
  */
 export class ObjectCommitLog implements CommitLog, SharedLog {
   readonly #head: Head;

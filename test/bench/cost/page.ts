@@ -66,7 +66,7 @@ ${dollars(prices.secretReadsPer10000)} $ for ten thousand starts; each of the th
 
 ## Limits of one log, and beyond
 
-- One commit at a time: at ${number(assumed.commitMs)} ms each, **${number(commitsPerSecondMax(assumed))} commits a second**, whoever makes them. Several writers share that, and each loss costs a request more; with four of them and 80 commits a second wanted in all, \`object-contention\` in \`test/bench/RESULTS.md\` says how many.
+- One commit at a time: at ${number(assumed.commitMs)} ms each, **${number(commitsPerSecondMax(assumed))} commits a second**, whoever makes them. Several writers share that, and each loss costs a request more; with four of them and 80 commits a second wanted in all, the rows "4 writers on one log" of \`test/bench/RESULTS.md\` say how many.
 - A commit holds as many events as fit a chunk, so events are limited by batching: ${number(commitsPerSecondMax(assumed))} commits of 500 events of 1 kB are ${number(commitsPerSecondMax(assumed) * 500)} events and ${number(commitsPerSecondMax(assumed) * 0.5)} MB a second.
 - One prefix takes about ${number(assumed.prefixPutsPerSecond)} PUT and 5 500 GET a second before the storage divides it, which happens by itself under lasting load. One log is far below.
 - Beyond one log the streams are divided by a hash of their name among P logs, each with a prefix, ticks and a manifest of its own: P = events a second ÷ (commits a second × events a commit). A stream is in one log, so its order and expected versions hold; there is no order between logs, and \`$all\` is one per log.
