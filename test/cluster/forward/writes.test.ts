@@ -153,6 +153,16 @@ test('what several callers write within one breath goes together, and one that i
   expect(members.forwarded.map(({ request: { body } }) => readWrites(body).writes.map(({ kind }) => kind)).toSorted()).toEqual([['append', 'append', 'append'], ['soft']]);
 });
 
+test('a group that is so long that the leader reads it in its turn is written as any other', async () => {
+  members = new Members();
+  const [leader, follower] = [await members.open(), await members.open()];
+  await members.leads(leader, follower);
+  const long = () => follower.send('POST', '/streams/s', { 'content-type': EVENTS }, JSON.stringify([{ eventId: newId(), eventType: 't', data: 'x'.repeat(6_000) }]));
+  const [replies] = await Promise.all([Promise.all(Array.from({ length: 60 }, long)), members.cluster.clock.advance(1_000)]);
+  expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([201]));
+  expect(members.forwarded.map(({ request: { body } }) => body.length > 262_144)).toEqual([true]);
+});
+
 describe('the form', () => {
   const write: CarriedWrite = { by: { name: 'kim', roles: null, asks: 'list' }, kind: 'append', writes: [{ stream: 'é', expectedVersion: -2, events: [{ id: 'a', type: 't', isJson: false, data: Buffer.from([0, 255]), metadata: Buffer.from('m') }] }], checks: [], isRepeatable: true, unchanged: [{ stream: 'u', lastEventNumber: 1, metadataVersion: 0 }], atMs: 7 };
 
