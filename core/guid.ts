@@ -1,8 +1,8 @@
 import { decodeText } from './text.ts';
 
 /**
- * GUIDs are stored with their first three groups byte-reversed (disk-format.md section 0) and written as lower-case
- * text `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`.
+ * GUIDs are stored with their first three groups byte-reversed and written as lower-case text
+ * `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`.
  */
 /** Character codes of the two hex digits of each byte. */
 const HIGH = Uint8Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0').charCodeAt(0));

@@ -1,8 +1,8 @@
 import { KNOWN_BYTES_MAX, KnownTexts } from './text.ts';
 
 /**
- * The hashes of the index (disk-format.md section 7.4). Both consume little-endian 32-bit words, so a name or a hash
- * is put into words once and no byte is touched again.
+ * The hashes of the index (core/index/FORMAT.md, "Hash of a stream's name"). Both consume little-endian 32-bit words,
+ * so a name or a hash is put into words once and no byte is touched again.
  */
 
 /** Seed of stream hashes and of the line hashes of bloom filters. */

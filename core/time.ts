@@ -34,7 +34,7 @@ export function parseTimestamp(text: string): number {
   return DateOf.parse(text);
 }
 
-/** Texts of durations as the history has them: `[d.]hh:mm:ss[.fffffff]`; scavenge.md section 10.2. */
+/** Texts of durations as the history has them: `[d.]hh:mm:ss[.fffffff]`. */
 
 const TICKS_PER_SECOND = 10_000_000;
 const TICKS_PER_MS = 10_000;

@@ -16,10 +16,9 @@ import { sessionValuesOf } from './http/session-cookie.ts';
 const PROBES: ReadonlySet<string> = new Set(['/health/live', '/health/ready']);
 
 /**
- * Who is calling (options-and-security.md section 6.1): Basic credentials, else the session of the page, else the caller whom the connection proves,
- * else the one whom a trusted proxy names, else the anonymous caller. Credentials that are there and wrong are refused
- * on every path but those of probes and of senders. A member proves itself by
- * the secret of the cluster, too; what it passes on for somebody else never has its rights. Errors: `not_authenticated`, `not_a_member`, `too_many_failures`, `not_ready`, `too_busy`.
+ * Who is calling: Basic credentials, else the session of the page, else the caller whom the connection proves, else the one whom a trusted proxy names, else the anonymous caller.
+ * Credentials that are there and wrong are refused on every path but those of probes and of senders. A member proves itself by the secret of the cluster, too; what it passes on for
+ * somebody else never has its rights. Errors: `not_authenticated`, `not_a_member`, `too_many_failures`, `not_ready`, `too_busy`.
  */
 export function authenticate(call: Call, app: App): Principal | Promise<Principal> {
   const caller = callerOf(call, app);
@@ -138,9 +137,9 @@ const COMMA = ',';
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /**
- * Name and password of Basic credentials (options-and-security.md section 6.2). Null for what is none, which makes the
- * caller anonymous: another scheme, a text without colon, and more than one header (they arrive joined by a comma).
- * Throws `not_authenticated` for what is no Base64.
+ * Name and password of Basic credentials. Null for what is none, which makes the caller anonymous: another scheme, a
+ * text without colon, and more than one header (they arrive joined by a comma). Throws `not_authenticated` for what is
+ * no Base64.
  */
 export function credentialsOf(header: string): Credentials | null {
   if (!header.startsWith(SCHEME)) return null;
@@ -176,10 +175,9 @@ function utf8Of(binary: string): string {
 const TRUSTED_LENGTH_MAX = 8_192;
 
 /**
- * The caller whom a trusted proxy names in a header such as `ES-TrustedAuth: user; group, group`
- * (options-and-security.md section 6.4); null without the header, and where it does not come from such a proxy, by the address of the
- * connection. Errors: `not_authenticated` for every other form, and for a header that came twice: the client may have
- * sent the one that the proxy does not know.
+ * The caller whom a trusted proxy names in a header such as `ES-TrustedAuth: user; group, group`; null without the header, and where
+ * it does not come from such a proxy, by the address of the connection. Errors: `not_authenticated` for every other form, and for a
+ * header that came twice: the client may have sent the one that the proxy does not know.
  */
 function trustedPrincipalOf(request: Request, { options: { trustedAuthHeader: header }, server }: App): Principal | null {
   if (header === null) return null;

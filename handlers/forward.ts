@@ -33,7 +33,7 @@ export interface Passing {
   held: HeldWrite | null;
 }
 
-/** What a member does with requests that another one is to decide as they came (core/cluster/README.md). */
+/** What a member does with requests that another one is to decide as they came (core/cluster/README.md, rules 12 and 13). */
 export class Forwarding {
   readonly #app: App;
   readonly #cluster: ClusterFeature;
@@ -62,7 +62,7 @@ export class Forwarding {
     return placed.place !== 'leader' || this.#cluster.ask.leader === null ? null : this.#forward(call, placed, passing);
   }
 
-  /** Rule 12. */
+  /** Rule 12 of core/cluster/README.md. */
   async #leaderOnly(call: Call, { place, methods }: Placed): Promise<Reply | null> {
     call.methods = methods;
     const leader = await this.#cluster.ask.leaderElsewhere(place === 'here');

@@ -42,7 +42,7 @@ export function servicesOf(app: App): readonly GrpcService[] {
 /** What a node answers while its store is being opened, and once it is about to end. */
 export const notReadyGrpc: Grpc = () => Promise.resolve({ status: STATUS.unavailable, message: 'Server Is Not Ready', trailers: {} });
 
-/** The whole gRPC interface as one function (grpc-api.md). */
+/** The whole gRPC interface as one function. */
 export function createGrpc(context: AppContext): Grpc {
   const app = appOf(context);
   const calls = new Calls(app);
@@ -137,7 +137,7 @@ class Calls {
   }
 }
 
-/** Throws `not-leader` with the address of the member that leads, where the call is for that one alone (grpc-api.md section 1.5). What it reads there is the newest state. Errors: `no_leader`. */
+/** Throws `not-leader` with the address of the member that leads, where the call is for that one alone. What it reads there is the newest state. Errors: `no_leader`. */
 async function requireLeader({ place, notLeader = leaderIsElsewhere }: GrpcMethod, call: Call, ask: AskLeader): Promise<void> {
   if (place === 'node' || (place !== 'leader-only' && !asksForLeader(call))) return;
   const leader = await ask.leaderElsewhere(place === 'here' || place === 'leader-only');

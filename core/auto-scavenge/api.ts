@@ -1,4 +1,4 @@
-/** What auto-scavenge offers to handlers, timers and commands; maintenance-interface.md parts 2 to 5, auto-scavenge.md. */
+/** What auto-scavenge offers to handlers, timers and commands. */
 
 export type AutoScavengeState = 'NotConfigured' | 'Waiting' | 'InProgress' | 'Pausing' | 'Paused';
 

@@ -6,8 +6,8 @@ import type { Cycle, Seen, State } from './state.ts';
 import type { Loaded } from './streams.ts';
 
 /**
- * What a stored fact makes of the state; auto-scavenge.md section 5.3. `number` is that of its event. A fact that does not fit
- * changes nothing but the version: it may be another program's.
+ * What a stored fact makes of the state. `number` is that of its event. A fact that does not fit changes nothing but the
+ * version: it may be another program's.
  */
 export function apply(state: State, fact: Fact, number: number): State {
   if (fact.type === '$configuration-updated') {
@@ -88,8 +88,7 @@ function isSame(a: NodeAddress, b: NodeAddress): boolean {
 }
 
 /**
- * The state that stored events lead to; auto-scavenge.md section 11.4. Starts that were due before this node took the lead
- * (`leadsSinceMs`) are skipped.
+ * The state that stored events lead to. Starts that were due before this node took the lead (`leadsSinceMs`) are skipped.
  */
 export function stateOf({ configuration, facts, version }: Loaded, leadsSinceMs: number, seen: Seen): State {
   let state = configuration === null ? INITIAL : apply(INITIAL, configuration, -1);

@@ -10,13 +10,13 @@ import type { State } from './state.ts';
 
 export type { AutoScavengeConfig, AutoScavengeParts } from './lead.ts';
 
-/** Commands that may wait; auto-scavenge.md section 14. */
+/** Commands that may wait. */
 const COMMANDS_MAX = 32;
 /** Longest call to a node in milliseconds. */
 const CALL_MS_MAX = 1_000;
 /** With less time left than this no call is begun. */
 const CALL_MS_MIN = 50;
-/** How long a pause waits for a node scavenge to stop (design.md section 9). */
+/** How long a pause waits for a node scavenge to stop. */
 const PAUSE_MS = 1_000;
 /** How often a command that met another write is tried. */
 const CONFLICTS_MAX = 3;

@@ -30,7 +30,7 @@ export async function perform(effect: Effect, { nodes, store }: EffectParts, tim
   }
 }
 
-/** What an answer says about the run `scavengeId`; section 9.2. */
+/** What an answer says about the run `scavengeId`. */
 async function understand(reply: LastReply, scavengeId: string | null, store: CyclesStore): Promise<AskReply> {
   if (reply.kind !== 'last') return { kind: 'unknown', reason: reply.reason };
   if (scavengeId === null) return { kind: 'running', other: null };
@@ -53,7 +53,7 @@ function failure(error: unknown): NoReply {
 const LOOK_BACK_EVENTS = 20;
 const RESULTS: readonly NodeResult[] = ['Success', 'Stopped', 'Errored'];
 
-/** How a run ended according to its history, which all nodes have; null when it does not say, or says that the run was cut off. Section 9.2. */
+/** How a run ended according to its history, which all nodes have; null when it does not say, or says that the run was cut off. */
 async function resultFromHistory(store: CyclesStore, scavengeId: string): Promise<NodeResult | null> {
   let events: readonly StoredEvent[];
   try {

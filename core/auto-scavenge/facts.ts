@@ -2,7 +2,7 @@ import type { NodeAddress } from '../ports/nodes.ts';
 import { parseTimestamp, timestampText } from '../time.ts';
 import { decodeText, encodeText } from '../text.ts';
 
-/** What is stored of auto-scavenge: types and JSON of its events; auto-scavenge.md section 11.2. */
+/** What is stored of auto-scavenge: types and JSON of its events (core/auto-scavenge/README.md, "What is stored"). */
 
 /** How a node's part of a cycle ended. */
 export type NodeResult = 'Success' | 'Stopped' | 'Errored';

@@ -9,7 +9,7 @@ import type { Cycle, Designation, Seen, State } from './state.ts';
 
 /**
  * The state machine of auto-scavenge, for the leader: from a state and an input to what is stored, what is done and what is
- * answered. Pure; auto-scavenge.md sections 6 to 10. Errors: `auto_scavenge_pausing` for a resume while pausing.
+ * answered. Pure. Errors: `auto_scavenge_pausing` for a resume while pausing.
  */
 export function decide(state: State, input: Input, world: World): Decision {
   switch (input.kind) {
@@ -58,7 +58,7 @@ function resume(state: State, world: World): Decision {
   }
 }
 
-/** Takes in what the cluster looks like, and brings the cycle's members up to it; sections 7.2 and 7.3. */
+/** Takes in what the cluster looks like, and brings the cycle's members up to it. */
 function members(state: State, view: NodesView, world: World): Decision {
   const seen = look(state, view, world);
   const looked = { ...state, seen };
@@ -84,7 +84,7 @@ function look({ seen, cycle }: State, view: NodesView, { monotonicMs }: World): 
   return { ...seen, view, absentSinceMs, shortSinceMs: healthOf(view) === 'short' ? seen.shortSinceMs ?? monotonicMs : null };
 }
 
-/** What the leader does as time goes on; auto-scavenge.md section 8. */
+/** What the leader does as time goes on. */
 
 /**
  * A node that has been silent for this part of the time after which it counts as lost is no longer told that its run is
@@ -186,7 +186,7 @@ function pausing(state: State, cycle: Cycle, designated: Designation | null, wor
   return stay(state, { effects: [{ kind: 'stop', node, order, attempt, scavengeId }] });
 }
 
-/** What answers of nodes lead to; auto-scavenge.md sections 8.4 to 8.6 and 9. */
+/** What answers of nodes lead to. */
 
 /** How often in a row a run on a node may be lost before its part of the cycle ends as `Errored`. */
 const TRIES_MAX = 10;
@@ -234,7 +234,7 @@ function stopped(state: State, reply: StopReply, world: World): Decision {
 
 /**
  * A call that helped nothing. Only calls count, not the time between them: a leader that was asleep knows nothing about
- * its nodes. From the first to the last one the node has been silent, and with that lost if it was too long (design.md section 9).
+ * its nodes. From the first to the last one the node has been silent, and with that lost if it was too long.
  */
 function unanswered(state: State, designated: Designation, world: World, line: Note): Decision {
   const silentSinceMs = state.seen.silentSinceMs ?? world.monotonicMs;

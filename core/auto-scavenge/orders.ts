@@ -9,8 +9,8 @@ import { CYCLES_STREAM } from './streams.ts';
 import type { CyclesStore } from './streams.ts';
 
 /**
- * The node's side of the cluster's orders (design.md section 9). Orders may come late, twice and in any sequence, from a
- * leader that is none any more. Two rules keep one node at a time:
+ * The node's side of the cluster's orders. Orders may come late, twice and in any sequence, from a leader that is none
+ * any more. Two rules keep one node at a time:
  *
  * - Of each cycle the highest attempt that was seen counts. A lower one is refused, a repeat has the answer that the first one had,
  *   and an order to stop makes all before it late.

@@ -2,8 +2,8 @@ import { SkuaError } from '../errors.ts';
 import type { Schedule } from '../ports/schedule.ts';
 
 /**
- * The text of a schedule; design.md section 9. Exactly five fields (minute, hour, day of month, month, day of week) of digits,
- * names, `*`, `,`, `-` and `/`; 7 is Sunday. Everything else is refused before the library behind the port sees it.
+ * The text of a schedule. Exactly five fields (minute, hour, day of month, month, day of week) of digits, names, `*`, `,`, `-`
+ * and `/`; 7 is Sunday. Everything else is refused before the library behind the port sees it.
  */
 
 /** Longest text in UTF-16 code units; every value of every field listed takes less. */

@@ -3,9 +3,8 @@ import type { NodeAddress, NodesView } from '../ports/nodes.ts';
 import type { AutoScavengeState, AutoScavengeStatus, NodeOutcome } from './api.ts';
 import type { NodeResult } from './facts.ts';
 
-/** What the state machine knows; auto-scavenge.md sections 5.1 and 5.2. Values, never changed in place. */
+/** What the state machine knows. Values, never changed in place. */
 
-/** Codes of the specification: NC, W, C, S, M, P, PC, PI. */
 type Phase = 'NotConfigured' | 'Waiting' | 'Choosing' | 'Starting' | 'Monitoring' | 'Pausing' | 'PausedInCycle' | 'PausedIdle';
 
 export interface State {
@@ -97,14 +96,14 @@ export function outcomesOf({ members, parts, designated }: Cycle): NodeOutcome[]
 
 type Health = 'healthy' | 'short' | 'surplus';
 
-/** Whether the cluster has exactly the voting members that it is meant to have; dead ones that are still listed count (section 7.2). */
+/** Whether the cluster has exactly the voting members that it is meant to have; dead ones that are still listed count. */
 export function healthOf(view: NodesView): Health {
   const voting = view.members.filter((member) => !member.isReadOnlyReplica).length;
   if (voting === view.clusterSize) return 'healthy';
   return voting < view.clusterSize ? 'short' : 'surplus';
 }
 
-/** What is shown of a state; auto-scavenge.md section 6.2. `next` gives the start after an instant, null for never. */
+/** What is shown of a state. `next` gives the start after an instant, null for never. */
 export function statusOf(state: State, nowMs: number, next: (schedule: string, afterMs: number) => number | null): AutoScavengeStatus {
   const { phase, schedule, cycle, lastCycle } = state;
   return {

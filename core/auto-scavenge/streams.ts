@@ -6,7 +6,7 @@ import type { Authorize, EventStore, StoredEvent } from '../streams/api.ts';
 import { formatFact, parseFact } from './facts.ts';
 import type { Fact } from './facts.ts';
 
-/** The two streams of auto-scavenge; auto-scavenge.md section 11.1. */
+/** The two streams of auto-scavenge. */
 
 export const CONFIGURATION_STREAM = '$auto-scavenge-configuration';
 export const CYCLES_STREAM = '$auto-scavenges';

@@ -68,7 +68,7 @@ interface Sent {
   isUnheard: boolean;
 }
 
-/** How a member has decided what another one is to decide (core/cluster/README.md). */
+/** How a member has decided what another one is to decide (core/cluster/README.md, rules 12 and 13). */
 export class AskLeader {
   readonly #parts: AskLeaderParts;
   readonly #changes: Changes;

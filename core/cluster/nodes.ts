@@ -20,8 +20,8 @@ export interface ClusterNodesParts {
 }
 
 /**
- * The members of a cluster for auto-scavenge, asked through the admin interface that users have (design.md section 12, rule 15). Only known
- * members are called: an address in a stored event may be anybody's, and a call carries what members know each other by.
+ * The members of a cluster for auto-scavenge, asked through the admin interface that users have. Only known members are called: an address
+ * in a stored event may be anybody's, and a call carries what members know each other by.
  */
 export function createClusterNodes(parts: ClusterNodesParts): Nodes {
   return new ClusterNodes(parts);

@@ -3,8 +3,9 @@ import type { StorageFile } from '../ports/storage.ts';
 import { bytesToWords, murmur3, STREAM_HASH_SEED, xxhOld } from '../stream-hash.ts';
 
 /**
- * Bloom filters of index tables and of stream existence (disk-format.md section 7.6). A filter is held as the bytes
- * of its file: lines of 64 bytes, of which line 0 is the header and every other is 60 bytes of bits and their hash.
+ * Bloom filters of index tables and of stream existence (core/index/FORMAT.md, "Bloom filters"). A filter is held as the
+ * bytes of its file: lines of 64 bytes, of which line 0 is the header and every other is 60 bytes of bits and their
+ * hash.
  */
 export const LINE_BYTES = 64;
 const BITS_BYTES = 60;

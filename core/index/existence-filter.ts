@@ -30,9 +30,9 @@ export interface ExistenceOptions {
 }
 
 /**
- * The stream existence filter (disk-format.md section 7.7): whether a stream may have events, answered without the
- * index. It is held in memory; `flush` writes the changed pages, syncs them, and only then moves the checkpoint on
- * disk. Every stream with a record below the checkpoint is in the filter.
+ * The stream existence filter: whether a stream may have events, answered without the index. It is held in memory;
+ * `flush` writes the changed pages, syncs them, and only then moves the checkpoint on disk. Every stream with a
+ * record below the checkpoint is in the filter.
  */
 export class ExistenceFilter {
   readonly #options: ExistenceOptions;

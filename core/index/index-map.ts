@@ -37,7 +37,7 @@ function digestText(body: Uint8Array, digests: Digests): Uint8Array {
   return encodeText(text.toUpperCase());
 }
 
-/** The text of a map (disk-format.md section 7.1). The digest covers everything behind it, its own line end included. */
+/** The text of a map (core/index/FORMAT.md, "The map"). The digest covers everything behind it, its own line end included. */
 export function formatIndexMap(map: IndexMap, digests: Digests): Uint8Array {
   const lines = ['', '2', `${map.prepareCheckpoint}/${map.commitCheckpoint}`, String(AUTO_MERGE_LEVEL_MAX)];
   map.levels.forEach((tables, level) => tables.forEach((name, position) => lines.push(`${level},${position},${name}`)));

@@ -13,8 +13,8 @@ const RECENT_STREAMS = 262_144;
 const SLICE_MS = 20;
 
 /**
- * Brings the index and the stream existence filter up to the log's end by reading the log from where they stand;
- * disk-format.md sections 7.5, 7.7 and 7.8. Resolves with the number of records read.
+ * Brings the index and the stream existence filter up to the log's end by reading the log from where they stand.
+ * Resolves with the number of records read.
  */
 export async function replayLog(index: StreamIndex, table: ChunkTable, clock: Clock, onProgress?: (bytesDone: number, bytesTotal: number) => void): Promise<number> {
   const commitCheckpoint = index.commitCheckpoint;

@@ -65,9 +65,8 @@ interface StreamIndexParts {
 }
 
 /**
- * The index: (stream hash, event number) -> log position (disk-format.md section 7). New entries go to a memtable;
- * full ones are written as tables and tables merged in the background. It is a cache of the log and can always be
- * rebuilt from it.
+ * The index: (stream hash, event number) -> log position. New entries go to a memtable; full ones are written as
+ * tables and tables merged in the background. It is a cache of the log and can always be rebuilt from it.
  *
  * Searches are steps that never wait (core/cache/step.ts). They see every entry that was added.
  * Streams whose hashes collide share entries; whoever asks compares names in the log.
@@ -305,8 +304,8 @@ export class StreamIndex {
   }
 
   /**
-   * Scavenges the tables there are now, one after the other; scavenge.md section 8. Merges wait meanwhile, tables are
-   * written and readers go on. Rejects with what ended it, after `run.onTable` has told of it.
+   * Scavenges the tables there are now, one after the other. Merges wait meanwhile, tables are written and readers go
+   * on. Rejects with what ended it, after `run.onTable` has told of it.
    */
   async scavengeTables(run: TableScavenge): Promise<void> {
     const release = await this.holdMerges();

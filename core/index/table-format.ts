@@ -2,10 +2,7 @@ import { i32, i64, putI32, u32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
 import { eventNumber64, putEventNumber64, TOMBSTONE } from '../log/records.ts';
 
-/**
- * Index tables on disk (disk-format.md section 7.2):
- * header 128 | entries | midpoints and footer 128 (version 4 only) | MD5 16.
- */
+/** Index tables on disk (core/index/FORMAT.md, "Tables"): header 128 | entries | midpoints and footer 128 (version 4 only) | MD5 16. */
 export const HEADER_BYTES = 128;
 export const FOOTER_BYTES = 128;
 export const MD5_BYTES = 16;

@@ -4,7 +4,7 @@ import type { Log } from '../ports/log.ts';
 import type { TableReader } from './table-search.ts';
 import type { TableExecuted, TableExecution, TableStore } from './table-store.ts';
 
-/** What the scavenging of index tables and whoever directs it say to each other; scavenge.md section 8. */
+/** What the scavenging of index tables and whoever directs it say to each other. */
 
 /** What became of one table. */
 export interface TableReport {

@@ -114,7 +114,7 @@ export class TableStore {
   /** Tables beyond those that full levels leave standing: they wait to be merged. */
   get unmerged(): number { return this.#levels.reduce((sum, { length }) => sum + Math.max(0, length - this.#options.settings.tablesPerLevelMax + 1), 0); }
 
-  /** Opens the index on disk, or an empty one where there is none or it can't be used (disk-format.md section 7.8). */
+  /** Opens the index on disk, or an empty one where there is none or it can't be used. */
   static async open(options: TableStoreOptions, jobOptions: JobOptions): Promise<TableStore> {
     const store = new TableStore(options);
     try {

@@ -12,8 +12,8 @@ import { SYSTEM } from './records.ts';
 import { scanChunk } from './scan.ts';
 
 /**
- * Checksums of the blocks of the chunk that is being written, in a file of their own: that chunk has no MD5 yet (core/log/README.md).
- * The file names the end up to which it vouches, and may lag behind. Other programs ignore it.
+ * Checksums of the blocks of the chunk that is being written, in a file of their own: that chunk has no MD5 yet
+ * (core/log/FORMAT.md, "Files of Skua alone"). The file names the end up to which it vouches, and may lag behind. Other programs ignore it.
  */
 export const BLOCK_SUMS_FILE = 'block-sums';
 /** The file is written again so often while the chunk grows. */
@@ -154,7 +154,7 @@ export interface OngoingEnd extends Pick<LogEnd, 'localEnd' | 'nextSequence'> { 
 
 /**
  * Reads the chunk being written up to the log's end and compares its blocks with the file of their checksums. What a crash, a truncation, a restore or
- * another program has changed since is no damage: the table in core/log/README.md says by what each is known. Without `compares` the
+ * another program has changed since is no damage: the table in core/log/README.md, "What a crash leaves", says by what each is known. Without `compares` the
  * checksums count as they are for the bytes that they vouch for.
  */
 export async function checkBlocks(storage: Storage, file: StorageFile, { header, localEnd, nextSequence }: OngoingEnd, digests: Digests, compares = true): Promise<BlockFindings> {

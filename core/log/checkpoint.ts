@@ -2,7 +2,7 @@ import { i64, putI64 } from '../bytes.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { syncFile } from './durability.ts';
 
-/** An 8-byte file that holds one position or number; disk-format.md section 4. */
+/** An 8-byte file that holds one position or number. */
 export class Checkpoint {
   readonly #storage: Storage;
   readonly #path: string;

@@ -3,7 +3,7 @@ import { SkuaError } from '../errors.ts';
 import type { Digest } from '../ports/digests.ts';
 import type { StorageFile } from '../ports/storage.ts';
 
-/** Names, headers and footers of chunk files, and what completes one; disk-format.md sections 1.1, 2.1 to 2.3. */
+/** Names, headers and footers of chunk files (core/log/FORMAT.md, "Chunk files"), and what completes one. */
 
 export const HEADER_BYTES = 128;
 export const FOOTER_BYTES = 128;
@@ -111,7 +111,7 @@ export function encodeFooter(physicalBytes: number, logicalBytes: number, mapByt
   return out;
 }
 
-/** Bytes of a chunk's data and of its position map, and its local logical end, as its footer names them; disk-format.md section 2.2. */
+/** Bytes of a chunk's data and of its position map, and its local logical end, as its footer names them. */
 export interface ChunkSizes {
   readonly physicalBytes: number;
   readonly logicalBytes: number;
@@ -119,10 +119,10 @@ export interface ChunkSizes {
 }
 
 /**
- * Completes a chunk file behind its data and map, in the order in which a crash leaves either an ongoing chunk or a completed one
- * (disk-format.md section 2.3): what lies behind them is cut off, durably; padding, footer and MD5 follow, durably. `md5` has seen
- * every byte before. The caller seals the file. Returns the footer. Rejects with what the storage throws; the log itself, for which
- * a failed sync is the end whatever its cause, gives a `sync` that says so.
+ * Completes a chunk file behind its data and map, in the order in which a crash leaves either an ongoing chunk or a completed one:
+ * what lies behind them is cut off, durably; padding, footer and MD5 follow, durably. `md5` has seen every byte before. The caller
+ * seals the file. Returns the footer. Rejects with what the storage throws; the log itself, for which a failed sync is the end
+ * whatever its cause, gives a `sync` that says so.
  */
 export async function completeChunkFile(file: StorageFile, md5: Digest, { physicalBytes, logicalBytes, mapBytes }: ChunkSizes, sync: (file: StorageFile) => Promise<void> = (made) => made.sync()): Promise<Uint8Array> {
   const end = HEADER_BYTES + physicalBytes + mapBytes;
@@ -168,7 +168,7 @@ export function mapLogical(b: Uint8Array, at: number, entryBytes: number): numbe
   return entryBytes === 12 ? i64(b, at + 4) : u32(b, at + 4);
 }
 
-/** What the directory's chunk files amount to; disk-format.md section 1.1. */
+/** What the directory's chunk files amount to. */
 export interface ChunkInventory {
   readonly latest: readonly { readonly file: ChunkFileName; readonly endNumber: number }[];
   /** Superseded by a higher version or covered by a merged chunk. */

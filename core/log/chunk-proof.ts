@@ -7,9 +7,9 @@ import { MD5_BYTES } from './chunk-format.ts';
 const READ_BYTES = 1_048_576;
 
 /**
- * Compares the MD5 at the end of a completed chunk file with its content (disk-format.md section 2.3) while the file is read
- * to be written elsewhere: a copy of damaged content must not get a checksum of its own that fits. Give it every byte of the
- * file, in order, then ask `check` before anybody takes what was written for good.
+ * Compares the MD5 at the end of a completed chunk file with its content while the file is read to be written elsewhere: a
+ * copy of damaged content must not get a checksum of its own that fits. Give it every byte of the file, in order, then ask
+ * `check` before anybody takes what was written for good.
  */
 export class ChunkProof {
   readonly #md5: Digest;

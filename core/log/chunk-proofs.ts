@@ -58,9 +58,9 @@ export function proofFigures(table: ChunkTable, nowMs: number): ChunkProofFigure
 }
 
 /**
- * Compares completed chunks with their MD5 in the background, newest first, in a worker (disk-format.md section 1.2, step 6): reads do
- * not wait for it. What was proved is remembered across starts for as long as name, length and modification time of the
- * file are the same, and proved again when it is old, since a disk also loses what nobody touches.
+ * Compares completed chunks with their MD5 in the background, newest first, in a worker: reads do not wait for it. What was proved is
+ * remembered across starts for as long as name, length and modification time of the file are the same, and proved again when it is
+ * old, since a disk also loses what nobody touches.
  */
 export class ChunkProofs {
   readonly #parts: ChunkProofParts;

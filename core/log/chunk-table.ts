@@ -4,7 +4,7 @@ import type { Chunk } from './chunk.ts';
 import type { LogReader, ReadFor } from './log-reader.ts';
 import { RecordFrame } from './records.ts';
 
-/** The chunks in force, by logical chunk number, and reading across them; disk-format.md section 2.6. */
+/** The chunks in force, by logical chunk number, and reading across them. */
 export class ChunkTable implements LogReader {
   readonly chunkSize: number;
   readonly #chunks: (Chunk | undefined)[] = [];

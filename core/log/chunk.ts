@@ -9,8 +9,7 @@ import { FRAME_BYTES, FRAME_LENGTHS_DIFFER, FRAME_SOUND, isRecordLength, takeFra
 
 /**
  * One chunk file, complete or ongoing, as readers see it. Positions are global; "local" is the offset from the
- * chunk's start, "actual" the offset in the file's data region (the same unless the chunk was scavenged);
- * disk-format.md sections 2.4 to 2.6.
+ * chunk's start, "actual" the offset in the file's data region (the same unless the chunk was scavenged).
  */
 export class Chunk {
   readonly name: string;

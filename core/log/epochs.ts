@@ -19,9 +19,9 @@ export interface LastEpoch {
 }
 
 /**
- * The newest epoch record: at epoch.chk, or found by reading the log backwards when that file does not lead to one;
- * disk-format.md section 4.1. Null for a log without epochs. Behind the record that epoch.chk names there may be newer
- * ones, whose starts ended before that file followed. Nobody writes to a log before it does, so they are its last records.
+ * The newest epoch record: at epoch.chk, or found by reading the log backwards when that file does not lead to one. Null
+ * for a log without epochs. Behind the record that epoch.chk names there may be newer ones, whose starts ended before that
+ * file followed. Nobody writes to a log before it does, so they are its last records.
  */
 export async function findLastEpoch(reader: LogReader, checkpoints: Checkpoints): Promise<LastEpoch | null> {
   const frame = new RecordFrame();
@@ -55,7 +55,7 @@ async function isEpochAt(reader: LogReader, position: number, frame: RecordFrame
 
 async function describe(reader: LogReader, frame: RecordFrame): Promise<LastEpoch> {
   const { position, json } = decodeEpoch(frame);
-  // Members that are zero are left out; disk-format.md section 3.7.
+  // Members that are zero are left out.
   const number = Number((JSON.parse(decodeText(json)) as { epochNumber?: number }).epochNumber ?? 0);
   const next = frame.next;
   const fields = new PrepareFields();

@@ -116,7 +116,7 @@ export class OngoingChunk {
     this.#showTail();
   }
 
-  /** Creates chunk `number` as a file that is either absent or whole; disk-format.md section 2.3. */
+  /** Creates chunk `number` as a file that is either absent or whole. */
   static async create(options: OngoingOptions, number: number, sequence: number): Promise<OngoingChunk> {
     return OngoingChunk.begin(options, await prepareChunk(options, number), sequence);
   }

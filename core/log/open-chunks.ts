@@ -9,7 +9,7 @@ import { decodeSlot, SLOT_BYTES, slotOffset, type CommitSlot } from './commit-sl
 import { rewrite, syncFile, trySeal } from './durability.ts';
 import { RecordFrame } from './records.ts';
 
-/** What the opening of a log (`open-log.ts`) asks of single chunk files and does to them; disk-format.md section 1.2. */
+/** What the opening of a log (`open-log.ts`) asks of single chunk files and does to them. */
 
 export async function readHeader(storage: Storage, name: string): Promise<ChunkHeader> {
   const file = await storage.open(name, 'read');
@@ -38,7 +38,7 @@ export async function openCompleted(storage: Storage, cache: BlockCache, name: s
   }
 }
 
-/** A completed file of version 2 is not padded, so its length must be what the footer adds up to; section 2.3. */
+/** A completed file of version 2 is not padded, so its length must be what the footer adds up to. */
 export function checkOldLength(name: string, header: ChunkHeader, footer: ChunkFooter, fileBytes: number): void {
   const expected = HEADER_BYTES + footer.physicalBytes + footer.mapBytes + FOOTER_BYTES;
   if (header.version !== 2 || fileBytes === expected) return;

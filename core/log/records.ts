@@ -3,7 +3,7 @@ import { guidToText } from '../guid.ts';
 import { i32, i64, putI32, putI64, u32, wordsOf } from '../bytes.ts';
 import { decodeText, internText } from '../text.ts';
 
-/** Log records of version 2 logs; disk-format.md section 3. */
+/** Log records of version 2 logs (core/log/FORMAT.md, "Records"). */
 
 /** First payload byte. */
 export const PREPARE = 0;
@@ -427,7 +427,7 @@ function putGuid(view: DataView, at: number, guids: Uint8Array, from: number): n
   return at + 16;
 }
 
-/** Writes a framed epoch system record (section 3.7) and returns the offset after it. */
+/** Writes a framed epoch system record and returns the offset after it. */
 export function encodeEpoch(out: Uint8Array, at: number, position: number, ms: number, ticks: number, json: Uint8Array): number {
   const start = at + 4;
   out.fill(0, start, start + 32);

@@ -3,8 +3,8 @@ import type { LogReader } from './log-reader.ts';
 import { decodeCommit, FLAG_TRANSACTION_END, parsePrepare, PREPARE, PrepareFields, RecordFrame } from './records.ts';
 
 /**
- * Visits the prepares of the explicit transaction that the commit record in `commit` ends, in log order;
- * disk-format.md section 3.6. Records of others in between are passed over, and the end record may be gone.
+ * Visits the prepares of the explicit transaction that the commit record in `commit` ends, in log order.
+ * Records of others in between are passed over, and the end record may be gone.
  */
 export async function visitTransaction(reader: LogReader, commit: RecordFrame, visit: (frame: RecordFrame, fields: PrepareFields, firstEventNumber: number) => void): Promise<void> {
   const { transactionPosition, firstEventNumber, position } = decodeCommit(commit);

@@ -11,16 +11,15 @@ import { checkHeaderPlace, checkRecordEndsAt, findLogEnd, readHeader, settleLogE
 /** Default of the largest truncation in bytes. */
 export const TRUNCATION_BYTES_MAX = 268_435_456;
 
-/** The scavenge database (disk-format.md section 8), in an order in which no crash leaves a log of changes without what they change. */
+/** The scavenge database, in an order in which no crash leaves a log of changes without what they change. */
 const SCAVENGE_FILES = ['index/scavenging/scavenging.db-wal', 'index/scavenging/scavenging.db-shm', 'index/scavenging/scavenging.db'];
 
 const WRITER_ADVICE = 'Restore the file from a backup.';
 const ADVICE = 'It must hold -1 or the position after a record. Delete it to start without a truncation.';
 
 /**
- * Cuts the log back to `truncate.chk` if it names a position; disk-format.md section 4.3. Nothing is cut before the position
- * has proved to be a place where the log can end. `truncate.chk` is reset last, so that a crash anywhere in between starts the
- * truncation again.
+ * Cuts the log back to `truncate.chk` if it names a position. Nothing is cut before the position has proved to be a place
+ * where the log can end. `truncate.chk` is reset last, so that a crash anywhere in between starts the truncation again.
  */
 export async function truncateIfAsked({ storage, digests, log }: { readonly storage: Storage; readonly digests: Digests; readonly log: Log }, checkpoints: Checkpoints, bytesMax: number): Promise<void> {
   const asked = checkpoints.truncate.value;

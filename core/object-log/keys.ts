@@ -2,7 +2,7 @@ import { guidFromUuidBytes, guidToText } from '../guid.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { KeyKind } from '../ports/object-kinds.ts';
 
-/** The keys of a log on object storage (core/object-log/README.md). */
+/** The keys of a log on object storage (core/object-log/FORMAT.md, "Keys"). */
 
 export const LOG_PREFIX = 'log/';
 export const MANIFEST_PREFIX = 'manifest/';

@@ -18,7 +18,7 @@ import { COMMITS, FILES, manifestKey, manifestNumberOf, MANIFESTS } from './keys
 /**
  * What makes files on object storage real: the newest manifest names all of them, and the commit number at which the tail
  * of the log begins. Created with `If-None-Match` under a number of its own and never changed; whoever loses discards
- * its work. Design: core/object-log/README.md. Sizes and positions in bytes, times in milliseconds since 1970.
+ * its work. Format: core/object-log/FORMAT.md, "Manifest". Sizes and positions in bytes, times in milliseconds since 1970.
  */
 export interface ObjectManifest {
   readonly format: 1;
@@ -46,7 +46,7 @@ export interface ObjectManifest {
   readonly scavenge: ObjectScavenge | null;
   /** Of the last run that has ended; absent before the first one. */
   readonly erasure?: ObjectErasure;
-  /** The log is a cluster's (core/cluster/README.md): members scavenge their own copies, and ticks follow their scavenge points. Once set it stays. */
+  /** The log is a cluster's (core/cluster/copy/README.md, rule 6): members scavenge their own copies, and ticks follow their scavenge points. Once set it stays. */
   readonly cluster?: true;
   /** Of a cluster's log; absent until a tick has looked. */
   readonly points?: ObjectPoints;

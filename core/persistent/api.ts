@@ -1,8 +1,8 @@
 import type { AllPosition, StoredEvent } from '../streams/api.ts';
 
 /**
- * Persistent subscriptions: groups whose consumers share out the events of a stream, or of `$all`, among themselves; grpc-api.md section 4.
- * They run where the node leads: everywhere else, and before `start` is through, calls are refused with `not_leader` or `not_ready`.
+ * Persistent subscriptions: groups whose consumers share out the events of a stream, or of `$all`, among themselves. They run where the
+ * node leads: everywhere else, and before `start` is through, calls are refused with `not_leader` or `not_ready`.
  */
 
 /** The source of a group that takes the whole log. No stream can have this name. */

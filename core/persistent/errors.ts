@@ -1,6 +1,6 @@
 import { SkuaError } from '../errors.ts';
 
-/** What groups are refused with. The texts are those that clients of the reference know (grpc-api.md section 1.4). */
+/** What groups are refused with. The texts are those that clients of the reference know. */
 
 export function notFoundError(stream: string, group: string): SkuaError {
   return new SkuaError('persistent_subscription_not_found', `Subscription group ${group} on stream ${stream} does not exist.`, { stream, group });

@@ -2,9 +2,9 @@ import { SkuaError } from '../errors.ts';
 import { isSystemPath } from './system-names.ts';
 
 /**
- * The names of our files in a data directory, those of the reference database and what either leaves behind included (disk-format.md sections 1 and 7). Whatever has
- * another name is a stranger's: it stays where it is and stops nothing. So nothing is removed, or replaced, but what `isOwnName` knows: the implementations of the Storage
- * port ask, whoever calls them. A new kind of file begins with a line here.
+ * The names of our files in a data directory, those of the reference database and what either leaves behind included. Whatever has another name is a stranger's: it stays
+ * where it is and stops nothing. So nothing is removed, or replaced, but what `isOwnName` knows: the implementations of the Storage port ask, whoever calls them. A new
+ * kind of file begins with a line here.
  */
 
 const GUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;

@@ -1,9 +1,9 @@
 import type { NodeAddress } from './nodes.ts';
 
-/** States of http-api.md 4.1, as `/gossip` writes them. Those of the reference that a member of ours is never in are left out. */
+/** States as `/gossip` writes them. Those of the reference that a member of ours is never in are left out. */
 export type MemberState = 'Initializing' | 'CatchingUp' | 'Unknown' | 'Follower' | 'Leader' | 'ResigningLeader' | 'ReadOnlyReplica' | 'ReadOnlyLeaderless' | 'ShuttingDown' | 'Shutdown';
 
-/** The newest epoch record of a log (disk-format.md section 3.7). */
+/** The newest epoch record of a log. */
 export interface Epoch {
   readonly number: number;
   /** Of the record, in the log. */
@@ -64,7 +64,7 @@ export type CommitsReply =
   /** The answering member does not have them at hand any more (or does not lead): the bucket has them. */
   | { readonly kind: 'gone' };
 
-/** Asks a member to take over the lead (design.md section 12, rule 10). */
+/** Asks a member to take over the lead. */
 export interface LeadRequest {
   readonly logId: string;
   /** The epoch that is to be succeeded. */

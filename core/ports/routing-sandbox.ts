@@ -26,9 +26,9 @@ export interface RoutingCall {
 }
 
 /**
- * What came of it (webhook-source.md, parts 2 and 7). `skipped`: null, undefined, or an object whose stream is empty or
- * missing. `failed` covers a throw, a result that is no object, and a stream or schema that is no text; `reason` is for
- * people, at most REASON_LENGTH_MAX characters. The names are judged by nobody here: `$` at the beginning is the ingest's matter.
+ * What came of it. `skipped`: null, undefined, or an object whose stream is empty or missing. `failed` covers a throw, a result
+ * that is no object, and a stream or schema that is no text; `reason` is for people, at most REASON_LENGTH_MAX characters. The
+ * names are judged by nobody here: `$` at the beginning is the ingest's matter.
  */
 export type RoutingResult =
   | { readonly kind: 'routed'; readonly stream: string; readonly schema: string | null; readonly cpuMs: number }

@@ -1,11 +1,11 @@
 import { SkuaError } from '../errors.ts';
 
 /**
- * The scavenge database of one node; disk-format.md section 8, scavenge.md section 3. It is opened for the time of a
- * run only, by the jobs of the run, and keeps what earlier runs have learnt. All calls are synchronous; positions and
- * event numbers are safe integers, TOMBSTONE stands for 2^63-1, ages are seconds, timestamps are whole milliseconds since
- * 1970 and a remainder of 0 to 9999 ticks of 100 ns, two numbers as in core/log/records.ts: one number of milliseconds
- * with a fraction can't tell ticks apart. (A fraction that is given all the same is taken as ticks, rounded.)
+ * The scavenge database of one node. It is opened for the time of a run only, by the jobs of the run, and keeps what
+ * earlier runs have learnt. All calls are synchronous; positions and event numbers are safe integers, TOMBSTONE stands
+ * for 2^63-1, ages are seconds, timestamps are whole milliseconds since 1970 and a remainder of 0 to 9999 ticks of 100
+ * ns, two numbers as in core/log/records.ts: one number of milliseconds with a fraction can't tell ticks apart. (A
+ * fraction that is given all the same is taken as ticks, rounded.)
  *
  * What a stream's data are stored under: the 64-bit hash of its name, or the name itself when the hash is known to be
  * shared. Callers always give the name and its hash; the state decides.
@@ -22,8 +22,8 @@ export interface ScavengeState {
   checkpoint(): ScavengeCheckpoint | null;
 
   /**
-   * Registers a name for collision detection (scavenge.md 4.4). Must come before any data of that name is read or
-   * stored. True when a new collision was found by it.
+   * Registers a name for collision detection. Must come before any data of that name is read or stored. True when
+   * a new collision was found by it.
    */
   register(name: string, hi: number, lo: number): boolean;
   /** True when the name's hash is known to be shared. */

@@ -2,7 +2,7 @@ import { equalBytes, i64, putI32, putI64, u32 } from '../bytes.ts';
 import { SkuaError } from '../errors.ts';
 import { encodeText } from '../text.ts';
 
-/** Files and hashes of the proof that nothing was changed, as core/proof/README.md describes them. Writers and the verifier share this and nothing else. */
+/** Files and hashes of the proof that nothing was changed, as core/proof/README.md, "Format", describes them. Writers and the verifier share this and nothing else. */
 
 /** In the data directory. */
 export const PROOF_FOLDER = 'proofs';

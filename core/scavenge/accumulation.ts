@@ -10,7 +10,7 @@ import { type RunContext, withFiles } from './run-context.ts';
 import type { RunFiles, RunSettings } from './sources/run-settings.ts';
 import { type LearningParts, withLearningParts } from './sources/run-sources.ts';
 
-/** Learning from the log what streams' metadata, tombstones and shared hashes are; scavenge.md section 4. */
+/** Learning from the log what streams' metadata, tombstones and shared hashes are. */
 export const ACCUMULATE_JOB = 'scavenge.accumulate';
 
 interface AccumulateArgs {

@@ -2,7 +2,7 @@ import type { ScavengePoint } from '../ports/scavenge-state.ts';
 import type { IgnoredMetadata } from '../streams/metadata.ts';
 import type { RetentionRule } from '../streams/retention.ts';
 
-/** Scavenging one node: what administrators, schedules and the command line use. scavenge.md sections 2 and 3. */
+/** Scavenging one node: what administrators, schedules and the command line use. */
 export interface Scavenger {
   /**
    * Starts a run, or goes on with an unfinished one under a new id. Resolves once it is known up to where it goes; what happens

@@ -157,7 +157,7 @@ type Beginning =
   /** Nothing is to be done, and that is a success. */
   | { readonly kind: 'nothing' };
 
-/** Decides how a run begins: afresh, or by the table of scavenge.md section 3. `latest` is not looked at when a run is to be resumed. */
+/** Decides how a run begins: afresh, or by what the checkpoint and the latest point are. `latest` is not looked at when a run is to be resumed. */
 export function decideBeginning(checkpoint: ScavengeCheckpoint | null, latest: ScavengePoint | null, { syncOnly, startAfresh, freshSinceMs = Infinity }: Omit<BeginningOptions, 'threshold'>, chunkSize: number): Beginning {
   if (startAfresh) {
     const fromChunk = learntChunks(checkpoint, chunkSize);
@@ -203,7 +203,7 @@ interface WrittenPoint {
 
 /**
  * Writes a new scavenge point, which also completes its chunk, and reads it back. `after` is the number of the last one
- * that is known, -1 for none. Of two nodes that write a point at once the log takes one's, and the other uses that (core/cluster/README.md).
+ * that is known, -1 for none. Of two nodes that write a point at once the log takes one's, and the other uses that (core/cluster/copy/README.md, rule 6).
  * Throws `scavenge_failed` where the stream is not what it was and has no newer point, and what the store throws.
  */
 async function writePoint(store: PointStore, ids: Ids, after: number, threshold: number): Promise<WrittenPoint> {

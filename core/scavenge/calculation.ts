@@ -13,7 +13,7 @@ import type { IndexKey } from './sources/run-index.ts';
 import { type RunFiles, type RunSettings, setRetention } from './sources/run-settings.ts';
 import { type LearningParts, withLearningParts } from './sources/run-sources.ts';
 
-/** Discard points and weights of all active streams; scavenge.md section 5. */
+/** Discard points and weights of all active streams. */
 export const CALCULATE_JOB = 'scavenge.calculate';
 
 interface CalculateArgs {

@@ -16,7 +16,7 @@ import { SurvivorCopy } from './survivor-copy.ts';
 /** Chunks whose weights are asked for between two chances for other work. */
 const WEIGHTS_SLICE = 128;
 
-/** Chunk execution, scavenge.md section 6: rewrites the chunks that weigh enough, several at a time, and skips the others. */
+/** Chunk execution: rewrites the chunks that weigh enough, several at a time, and skips the others. */
 export async function runChunkExecution(run: RunContext, state: ScavengeState, done: number | undefined): Promise<void> {
   const plan = await planChunks(run, state, done);
   run.progress.begin('Chunk execution', plan.length, executedBytes(plan));
@@ -272,7 +272,7 @@ interface Taken {
 
 /**
  * The checkpoint of work that several threads do at once: it may name a chunk only when that one and every chunk taken
- * before it are finished; scavenge.md section 6.5.
+ * before it are finished.
  */
 export class TrailingCheckpoint {
   readonly #underWay: Taken[] = [];
@@ -327,7 +327,7 @@ export interface ExecuteChunkResult {
 
 /**
  * Copies what survives of one chunk into a new file, which is complete and durable under its temporary name when the
- * job ends, and gone when it throws; scavenge.md 6.2 and 6.3. Throws `log_corrupt` for a file that is not as it was written.
+ * job ends, and gone when it throws. Throws `log_corrupt` for a file that is not as it was written.
  */
 export async function executeChunk(args: ExecuteChunkArgs, context: JobContext): Promise<ExecuteChunkResult> {
   const source = await openSource(context.storage, args.source, args.chunkSize);

@@ -9,7 +9,7 @@ import { WholeCopy } from './whole-copy.ts';
 
 const CANCELLED_TEXT = 'Scavenge cancelled';
 
-/** Merging, scavenge.md section 7: passes over the whole log until one merges nothing. */
+/** Merging: passes over the whole log until one merges nothing. */
 export async function runChunkMerging(run: RunContext): Promise<void> {
   const { table } = run.deps.data;
   for (let pass = 1, merges = -1; merges !== 0; pass++) {
@@ -92,8 +92,8 @@ interface MergeCandidate {
 }
 
 /**
- * One pass over the physical chunks in the order of the log: the groups of two and more neighbours that are merged;
- * scavenge.md section 7. Passes are repeated until one gives no group.
+ * One pass over the physical chunks in the order of the log: the groups of two and more neighbours that are merged.
+ * Passes are repeated until one gives no group.
  */
 export function mergeGroups<T extends MergeCandidate>(chunks: readonly T[], chunkSize: number): T[][] {
   const groups: T[][] = [];

@@ -22,7 +22,7 @@ export interface SwitchParts {
 /**
  * Puts a complete chunk file, which still has its temporary name, in force for the logical chunks it covers: rename
  * under the next version, one step in which readers change over, removal of the replaced files when the last read of
- * them has ended; scavenge.md 6.3, step 4. Resolves when the old files are gone.
+ * them has ended. Resolves when the old files are gone.
  *
  * A crash before the rename leaves a `*.tmp` file, one behind it a new version beside older ones: the next start
  * removes either (`core/log/open-log.ts`). When the file can't take its place (`scavenge_failed`), can't be read or can't

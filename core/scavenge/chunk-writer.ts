@@ -48,9 +48,9 @@ export interface EarlierEnd {
 }
 
 /**
- * Writes one scavenged chunk file from its first byte to its last: header, records, position map, padding and footer
- * (disk-format.md section 2; scavenge.md 6.3). Every byte is hashed once, while the disk writes it; a piece is waited
- * for only when the next one is ready. After an error the file is worth nothing: `discard` it.
+ * Writes one scavenged chunk file from its first byte to its last: header, records, position map, padding and footer.
+ * Every byte is hashed once, while the disk writes it; a piece is waited for only when the next one is ready. After
+ * an error the file is worth nothing: `discard` it.
  */
 export class ChunkWriter {
   readonly #storage: Storage;
@@ -241,7 +241,7 @@ export function scavengedFileBytes(dataBytes: number, records: number): number {
 const PAGE_ENTRIES = 65_536;
 const FIRST_PAGE_ENTRIES = 1_024;
 
-/** The position map of a chunk that is being written, in the bytes of the file; disk-format.md section 2.5. */
+/** The position map of a chunk that is being written, in the bytes of the file. */
 class PositionMap {
   readonly #full: Uint8Array[] = [];
   #page = new Uint8Array(FIRST_PAGE_ENTRIES * MAP_ENTRY_BYTES);

@@ -16,8 +16,8 @@ export async function runCleaning(run: RunContext): Promise<void> {
 }
 
 /**
- * The last stage: forgets what no later run needs, and marks the scavenge point as done; scavenge.md section 9. While a
- * chunk with weight was skipped, everything is kept, since that chunk is judged by it one day.
+ * The last stage: forgets what no later run needs, and marks the scavenge point as done. While a chunk with weight was
+ * skipped, everything is kept, since that chunk is judged by it one day.
  */
 export async function clean({ settings }: CleanArgs, context: JobContext): Promise<CleanResult> {
   await context.checkpoint();

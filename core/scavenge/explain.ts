@@ -149,7 +149,7 @@ class Judge {
     return true;
   }
 
-  /** The first rule that removes the event that was read, or null when it stays; scavenge.md sections 5.3 and 6.2. */
+  /** The first rule that removes the event that was read, or null when it stays. */
   ruleAgainst(number: number): RetentionRule | null {
     const { frame, fields } = this.#looked;
     const { isTombstoned } = this.retention;

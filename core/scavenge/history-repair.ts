@@ -4,7 +4,7 @@ import { decodeText } from '../text.ts';
 import { parseTimeSpan } from '../time.ts';
 import { CHUNK_TYPE, COMPLETED_TYPE, completedMembers, HISTORY_STREAM, historyStreamOf, type HistoryWriter, MERGE_TYPE, type RunTotals, STARTED_TYPE, TABLE_TYPE } from './history.ts';
 
-/** Repairs the history after a start of the node; scavenge.md section 10.3. */
+/** Repairs the history after a start of the node. */
 
 /** Runs of this node that are looked at. */
 const IDS_MAX = 1_000;

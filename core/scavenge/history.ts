@@ -11,7 +11,7 @@ import { encodeText } from '../text.ts';
 import { timeSpanText, timestampText } from '../time.ts';
 import type { ScavengeResult } from './api.ts';
 
-/** Links to the first and last event of every run; scavenge.md section 10.1. */
+/** Links to the first and last event of every run. */
 export const HISTORY_STREAM = '$scavenges';
 export const STARTED_TYPE = '$scavengeStarted';
 export const CHUNK_TYPE = '$scavengeChunksCompleted';
@@ -39,8 +39,8 @@ interface MergeReport {
 }
 
 /**
- * The events of one run; scavenge.md section 10.2. They are written one after the other in the background: the run never
- * waits, and a loss does not fail it.
+ * The events of one run. They are written one after the other in the background: the run never waits, and a loss does
+ * not fail it.
  */
 export class RunHistory {
   readonly #writer: HistoryWriter;

@@ -10,7 +10,7 @@ import { type RunContext, withFiles } from './run-context.ts';
 import { RecordNames } from './sources/run-chunks.ts';
 import { type RunFiles, type RunSettings, storedRetention, Throttle } from './sources/run-settings.ts';
 
-/** Index execution, scavenge.md section 8: the entries of what was removed leave the tables there are now. */
+/** Index execution: the entries of what was removed leave the tables there are now. */
 export async function runIndexExecution(run: RunContext): Promise<void> {
   const { data: { index }, ports: { storage } } = run.deps;
   const sizes = new Map<string, number>();
@@ -73,8 +73,8 @@ const CHECK_ENTRIES = 1_024;
 const THROTTLE_ENTRIES = 32_768;
 
 /**
- * Copies the entries of an index table that stay into a new table; scavenge.md section 8. The table is read twice: the
- * first pass decides, and only when something goes is a file begun, of which the number of entries is then known.
+ * Copies the entries of an index table that stay into a new table. The table is read twice: the first pass decides,
+ * and only when something goes is a file begun, of which the number of entries is then known.
  */
 export async function executeTable(args: ExecuteTableArgs, context: JobContext): Promise<ExecuteTableResult> {
   const source = await TableSource.open(context.storage, args.source);
@@ -200,8 +200,8 @@ class TableExecutor {
 const NAMES_MAX = 1_024;
 
 /**
- * Says which index entries stay; scavenge.md section 8. Entries come sorted by hash, so a stream's data are looked up
- * once. Where streams share a hash the record tells whose entry it is, and an entry without a record goes.
+ * Says which index entries stay. Entries come sorted by hash, so a stream's data are looked up once. Where streams
+ * share a hash the record tells whose entry it is, and an entry without a record goes.
  */
 class EntryJudge {
   readonly #state: ScavengeState;

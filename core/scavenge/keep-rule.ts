@@ -23,9 +23,9 @@ const NAME_BYTES_MAX = 256;
 const IS_FILLED = 0x80;
 
 /**
- * Decides which prepare records survive a scavenge; scavenge.md section 6.2. What the state says of a stream is
- * remembered by hash in a table that grows to a fixed size, and a record whose stream is that of the record before
- * costs a comparison of names only.
+ * Decides which prepare records survive a scavenge. What the state says of a stream is remembered by hash in a
+ * table that grows to a fixed size, and a record whose stream is that of the record before costs a comparison of
+ * names only.
  */
 export class KeepRule {
   readonly #state: ScavengeState;

@@ -38,8 +38,8 @@ interface MetadataLesson {
 }
 
 /**
- * Collects what records teach, scavenge.md section 4.2, in order of the log. Lessons are stored in order of their hashes:
- * the database and the index then touch each of their blocks once for many lessons instead of once for each.
+ * Collects what records teach, in order of the log. Lessons are stored in order of their hashes: the database and the
+ * index then touch each of their blocks once for many lessons instead of once for each.
  */
 export class Lessons {
   readonly #hasher: StreamHasher;
@@ -139,8 +139,8 @@ interface LearnerParts {
 }
 
 /**
- * Stores lessons, within the transaction of their logical chunk; scavenge.md sections 4.2 to 4.4. Lessons about different
- * streams do not depend on each other once all streams are registered, and those about one stay in order of the log.
+ * Stores lessons, within the transaction of their logical chunk. Lessons about different streams do not depend on each
+ * other once all streams are registered, and those about one stay in order of the log.
  */
 export class Learner {
   readonly #parts: LearnerParts;
@@ -234,8 +234,8 @@ const ENTRIES_MAX = 100;
 const NONE = -1;
 
 /**
- * Whether metadata records ascend in number with the log; scavenge.md section 4.3. Old defects could leave some that do
- * not, and as readers honour only what the index presents, a record that was overtaken by an earlier one must not count.
+ * Whether metadata records ascend in number with the log. Old defects could leave some that do not, and as readers
+ * honour only what the index presents, a record that was overtaken by an earlier one must not count.
  */
 class MetadataOrder {
   readonly #index: RunIndex;

@@ -3,7 +3,7 @@ import { timestampMsAt, timestampTicksAt } from '../log/records.ts';
 import type { ChunkTimeRange, ScavengeState } from '../ports/scavenge-state.ts';
 import type { Retention } from '../streams/retention.ts';
 
-/** What a record that goes, or may go, adds to the weight of its chunk; scavenge.md section 5.4. */
+/** What a record that goes, or may go, adds to the weight of its chunk. */
 export const WEIGHT_DISCARD = 2;
 export const WEIGHT_MAYBE = 1;
 

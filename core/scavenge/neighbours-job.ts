@@ -56,8 +56,8 @@ export interface ExecuteNeighboursResult {
 
 /**
  * Writes the survivors of neighbours behind one another into one file, by the rule of merging: what does not fit a chunk size begins
- * the next file (scavenge.md section 7), which is not this job's. The file is complete and durable under its temporary name when the job
- * ends, and gone when it throws. Throws `log_corrupt` for a source that is not as it was written.
+ * the next file, which is not this job's. The file is complete and durable under its temporary name when the job ends, and gone when it
+ * throws. Throws `log_corrupt` for a source that is not as it was written.
  */
 export async function executeNeighbours(args: ExecuteNeighboursArgs, context: JobContext): Promise<ExecuteNeighboursResult> {
   const { settings } = args;

@@ -52,8 +52,8 @@ export class SurvivorEstimate {
 }
 
 /**
- * The chunk at `at` of the plan and those behind it whose survivors are expected to fit one file together; scavenge.md section 7. The
- * rule looks at bytes that are known only once they are written, so the one who writes them has the last word.
+ * The chunk at `at` of the plan and those behind it whose survivors are expected to fit one file together. The rule looks at bytes
+ * that are known only once they are written, so the one who writes them has the last word.
  */
 export function neighboursFrom(plan: readonly Planned[], at: number, estimate: SurvivorEstimate, chunkSize: number): readonly Planned[] {
   const first = plan[at]!;

@@ -10,7 +10,7 @@ const COLLISIONS_LISTED_MAX = 100;
 /** Pauses of the throttle from this length on are logged, in milliseconds. */
 const PAUSE_LOGGED_MS = 10_000;
 
-/** The request as a query string; scavenge.md section 11. */
+/** The request as a query string. */
 export function queryOf(options: ScavengeOptions, threads: number): string {
   const { threshold, throttlePercent, syncOnly = false, startAfresh = false } = options;
   return `startFromChunk=0&threads=${threads}${threshold === undefined ? '' : `&threshold=${threshold}`}${throttlePercent === undefined ? '' : `&throttlePercent=${throttlePercent}`}&syncOnly=${syncOnly ? 'True' : 'False'}${startAfresh ? '&startAfresh=True' : ''}`;
@@ -32,7 +32,7 @@ export function weightText(weight: number): string {
   return String(Math.round(weight)).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
-/** The log lines of one run; scavenge.md section 11. */
+/** The log lines of one run. */
 export class RunLog {
   readonly #log: Log;
   readonly #scavengeId: string;

@@ -6,7 +6,7 @@ import type { OlderPoint, ScavengePhase, ScavengeProgress } from './api.ts';
 /** Shortest time in milliseconds between two lines in the log. */
 const LINE_EVERY_MS = 10_000;
 
-/** How the reference names a phase in its metric; scavenge.md section 11. */
+/** How the reference names a phase in its metric. */
 const STATUS: Readonly<Record<ScavengePhase, string | null>> = {
   'Starting': null,
   'Accumulation': 'Accumulation Phase',

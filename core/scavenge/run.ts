@@ -13,8 +13,8 @@ import { dropDamagedState } from './state-check.ts';
 const STAGES: readonly ScavengeStage[] = ['Accumulating', 'Calculating', 'ExecutingChunks', 'MergingChunks', 'ExecutingIndex', 'Cleaning'];
 
 /**
- * One run from its beginning to its end; scavenge.md sections 3 to 9. Rejects with `aborted` when it was stopped, and
- * with what made it fail. What was committed and switched in by then stays, and the next run goes on behind it.
+ * One run from its beginning to its end. Rejects with `aborted` when it was stopped, and with what made it fail. What
+ * was committed and switched in by then stays, and the next run goes on behind it.
  */
 export async function runScavenge(run: RunContext, options: BeginningOptions): Promise<void> {
   await dropDamagedState(run);

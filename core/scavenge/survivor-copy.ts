@@ -31,7 +31,7 @@ interface SurvivorCopyParts {
 /** Ends the scan of a chunk whose survivors don't fit. */
 const noRoom = new SkuaError('aborted', 'There is no room for what survives of the chunk.');
 
-/** Copies what survives of one chunk behind what a new file has; scavenge.md 6.2. */
+/** Copies what survives of one chunk behind what a new file has. */
 export class SurvivorCopy {
   readonly #parts: SurvivorCopyParts;
   readonly #context: JobContext;

@@ -2,7 +2,7 @@ import type { Authorize, UnchangedStream } from '../streams/api.ts';
 import type { StoredFormat } from './passwords.ts';
 import type { Principal } from './principal.ts';
 
-/** What the security of a node offers to handlers; options-and-security.md sections 6 to 8. */
+/** What the security of a node offers to handlers. */
 
 export interface Security {
   readonly authenticator: Authenticator;
@@ -84,9 +84,9 @@ export interface SessionProof {
 export type StreamAction = 'read' | 'write' | 'delete' | 'metadataRead' | 'metadataWrite';
 
 /**
- * Who may do what with a stream; options-and-security.md section 8.2. For a metadata stream (`$$x`) reading and writing
- * are the metadata actions of its stream, and deleting is refused. Refusals are `not_authenticated` for the anonymous
- * caller and `access_denied` for everyone else.
+ * Who may do what with a stream. For a metadata stream (`$$x`) reading and writing are the metadata actions of its
+ * stream, and deleting is refused. Refusals are `not_authenticated` for the anonymous caller and `access_denied` for
+ * everyone else.
  */
 export interface StreamAccess {
   /** False where the anonymous caller may do nothing with any stream, whatever its list says. */
@@ -127,8 +127,8 @@ export interface UserChange {
 }
 
 /**
- * Users kept in `$user-...` streams; options-and-security.md section 7, http-api.md section 6. What would leave nobody who can log in as an
- * administrator is refused (`last_administrator`), also where two such changes come at once, here or by different processes.
+ * Users kept in `$user-...` streams. What would leave nobody who can log in as an administrator is refused (`last_administrator`), also
+ * where two such changes come at once, here or by different processes.
  */
 export interface Users {
   /** In the order of their names, as the reference database lists them; deleted ones left out. */

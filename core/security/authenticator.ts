@@ -40,10 +40,10 @@ const CACHED = { result: 'cached' };
 const FAILED = { result: 'failed' };
 
 /**
- * Verifies names and passwords; options-and-security.md sections 6.2 and 6.5. A verified login is remembered for a short
- * time, and is worth nothing as soon as the user's stream or its metadata has been written to; failures of others don't end it.
- * Callers who log in with the same credentials at the same time share one derivation. Where passwords are to be such as the reference
- * database accepts, a login stores one that is not anew, since nobody else knows the password.
+ * Verifies names and passwords. A verified login is remembered for a short time, and is worth nothing as soon as the user's stream or
+ * its metadata has been written to; failures of others don't end it. Callers who log in with the same credentials at the same time
+ * share one derivation. Where passwords are to be such as the reference database accepts, a login stores one that is not anew, since
+ * nobody else knows the password.
  */
 export class PasswordAuthenticator implements Authenticator {
   readonly #parts: PasswordAuthenticatorParts;

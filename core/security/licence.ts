@@ -6,7 +6,7 @@ import { timestampText } from '../time.ts';
 import { isSignedBy, readLicence } from './licence-token.ts';
 import type { Feature, LicenceClaims, LicenceToken } from './licence-token.ts';
 
-/** Whether a node may use what needs a licence (design section 9, "licence"). */
+/** Whether a node may use what needs a licence. */
 export interface Licence {
   /** `built-in` counts where no key is configured. */
   readonly source: 'built-in' | 'key' | 'none';
@@ -84,7 +84,7 @@ interface GuardParts {
 
 /**
  * Says, whenever it is asked, why the licence does not grant a feature; null while it does. Once it does not, that stays so
- * until the process is started again, whatever the clock says then, and the log has it once (auto-scavenge.md section 2.2).
+ * until the process is started again, whatever the clock says then, and the log has it once.
  */
 export function licenceGuard(feature: Feature, { licence, clock, log }: GuardParts): () => string | null {
   let lost: string | null = null;

@@ -25,7 +25,7 @@ type Scheme =
   | { readonly kind: 'scrypt'; readonly salt: Uint8Array; readonly cost: ScryptCost };
 
 const SALT_BYTES = 16;
-/** options-and-security.md section 7.2. */
+/** What the reference database derives its passwords with. */
 const PBKDF2_ITERATIONS = 1_000;
 const PBKDF2_BYTES = 20;
 const SCRYPT_BYTES = 32;
@@ -38,7 +38,7 @@ const SCRYPT_R_MAX = 8;
 const SCRYPT_P_MAX = 4;
 const SCRYPT_TEXT = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/=]{1,128})\$([A-Za-z0-9+/=]{1,128})$/;
 
-/** Derives and verifies passwords; options-and-security.md section 7.2 and design section 9. */
+/** Derives and verifies passwords. */
 export class Passwords {
   readonly #keys: Keys;
   readonly #meter: Meter;

@@ -1,4 +1,4 @@
-/** Who is calling; options-and-security.md section 6.3. The anonymous caller has no name. */
+/** Who is calling. The anonymous caller has no name. */
 export interface Principal {
   /** Login name, which counts as a role wherever roles are compared; null for the anonymous caller. */
   readonly name: string | null;

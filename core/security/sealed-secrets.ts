@@ -5,9 +5,8 @@ import { decodeText, encodeText } from '../text.ts';
 import { decodeBase64, encodeBase64 } from '../base64.ts';
 
 /**
- * Secrets as they are stored: sealed with AES-256-GCM under keys derived from the data-protection token
- * (options-and-security.md section 12). The text of a sealed secret is
- * `skua-sealed:1:<key id>:<Base64 of salt, nonce, ciphertext and tag>`.
+ * Secrets as they are stored: sealed with AES-256-GCM under keys derived from the data-protection token. The text of a
+ * sealed secret is `skua-sealed:1:<key id>:<Base64 of salt, nonce, ciphertext and tag>`.
  *
  * Every value has a key of its own: HKDF-SHA256 of the token with a salt of 16 random bytes. The nonce is random too. The
  * key id names the token without telling it. What the secret belongs to is authenticated with it, so that a sealed

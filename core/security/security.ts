@@ -68,7 +68,7 @@ export interface RunningSecurity extends Security {
   hasCompatiblePasswords(): Promise<boolean>;
 }
 
-/** Users, logins and access lists over a store; options-and-security.md sections 6 to 8. */
+/** Users, logins and access lists over a store. */
 export function createSecurity(parts: SecurityParts, config: SecurityConfig): RunningSecurity {
   const { store, ids, log, clock, keys, meter } = parts;
   const streams = new UserStreams(store, ids);
@@ -135,7 +135,7 @@ interface DefaultUserParts {
   readonly log: Log;
 }
 
-/** Creates the default users that never were; options-and-security.md section 7.3. One that was deleted stays deleted. */
+/** Creates the default users that never were. One that was deleted stays deleted. */
 async function createDefaultUsers({ store, streams, users, log }: DefaultUserParts, defaults: readonly DefaultUser[], passwordFormat: PasswordFormat): Promise<void> {
   for (const user of defaults) {
     const { loginName } = user;

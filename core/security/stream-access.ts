@@ -28,7 +28,7 @@ interface AccessListsParts {
   readonly allowAnonymous: boolean;
 }
 
-/** Access lists; options-and-security.md section 8.2, whose rules the numbers in the comments are. */
+/** Access lists; the numbers in the comments are those of the rules in core/security/README.md, "How it works". */
 export class AccessLists implements StreamAccess {
   readonly #store: ObservableStore;
   readonly #defaults: DefaultAccess;
@@ -157,8 +157,8 @@ const NO_DEFAULTS: AccessDefaults = { user: {}, system: {} };
 const ABSENT: ReadonlySet<string> = new Set(['stream_not_found', 'stream_deleted', 'event_not_found']);
 
 /**
- * The configured defaults: the last event of `$settings` (options-and-security.md section 8.2). They are in force as soon
- * as that event is durable, because every question compares the state of the stream with the one they were read from.
+ * The configured defaults: the last event of `$settings`. They are in force as soon as that event is durable, because
+ * every question compares the state of the stream with the one they were read from.
  */
 class DefaultAccess {
   readonly #store: ObservableStore;

@@ -11,7 +11,7 @@ import { invalidUser, LOGIN_NAME_LENGTH_MAX, USER_STREAM_PREFIX } from './limits
 import type { Secret } from './passwords.ts';
 import { ADMINISTRATORS } from './principal.ts';
 
-/** The streams that users are kept in, as the reference database has them; options-and-security.md sections 6.5 and 7.1. */
+/** The streams that users are kept in, as the reference database has them (core/security/README.md, "Formats"). */
 
 const NAMES_STREAM = '$users';
 const NOTIFICATIONS_STREAM = '$users-password-notifications';
@@ -169,7 +169,7 @@ export class UserStreams {
 
 const ABSENT: ReadonlySet<string> = new Set(['stream_not_found', 'stream_deleted', 'event_not_found', 'invalid_stream_name']);
 
-/** The last event of `$user-<login>`; options-and-security.md section 7.1. */
+/** The last event of `$user-<login>`. */
 export interface UserRecord extends Secret {
   readonly loginName: string;
   readonly fullName: string | null;

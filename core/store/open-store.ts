@@ -162,7 +162,7 @@ export interface OpenStore {
   chunkMap(since: string | null): ChunkMapView;
   /** Settles only when the store can't go on (the writer stopped, a chunk proved damaged): the process should end. */
   readonly failed: Promise<SkuaError>;
-  /** Merges all index tables into one in the background (http-api.md section 3.6). Returns the id of the work, which is the same until it has ended. */
+  /** Merges all index tables into one in the background. Returns the id of the work, which is the same until it has ended. */
   mergeIndexes(): string;
   /**
    * Keeps the files of the store as they are for a backup, until released: no scavenge starts, no merge begins. Rejects with
@@ -245,7 +245,7 @@ async function openIndex(options: OpenStoreOptions, cache: BlockCache, log: Tran
   }
 }
 
-/** A single node leads from its start on, and says so in the log; disk-format.md section 4.1, step 7. */
+/** A single node leads from its start on, and says so in the log. */
 async function beginEpoch(ids: Ids, log: TransactionLog, store: EventStoreInternals): Promise<void> {
   const last = await findLastEpoch(log.table, log.checkpoints);
   const { proposal, epoch } = log.checkpoints;

@@ -143,9 +143,9 @@ export abstract class AllScan {
 }
 
 /**
- * Events of `$all` in the order of their commits (disk-format.md section 3.6). A self-committed prepare is an event
- * where it stands; the prepares of an explicit transaction are events at its commit record, for which the log is read
- * again from the transaction's start.
+ * Events of `$all` in the order of their commits. A self-committed prepare is an event where it stands; the prepares
+ * of an explicit transaction are events at its commit record, for which the log is read again from the transaction's
+ * start.
  */
 export class ForwardScan extends AllScan {
   readonly #from: AllPosition;

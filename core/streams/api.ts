@@ -46,8 +46,8 @@ export interface StreamWrite {
 }
 
 /**
- * What a stream must be for a write to others, or to itself (grpc-api.md section 10.3): the number of its last event, NO_STREAM (soft-deleted and hard-deleted ones are none
- * either), STREAM_EXISTS (a soft-deleted one does not) or ANY.
+ * What a stream must be for a write to others, or to itself: the number of its last event, NO_STREAM (soft-deleted and hard-deleted ones are none either), STREAM_EXISTS (a
+ * soft-deleted one does not) or ANY.
  */
 export interface StreamCheck {
   readonly stream: string;
@@ -120,7 +120,7 @@ export interface AccessList {
   readonly metadataWrite?: readonly string[];
 }
 
-/** Parsed stream metadata; disk-format.md section 6.2. A missing or invalid key is undefined; `acl`, where it is there and can't be understood, is UNREADABLE_LIST. */
+/** Parsed stream metadata. A missing or invalid key is undefined; `acl`, where it is there and can't be understood, is UNREADABLE_LIST. */
 export interface StreamMetadata {
   readonly maxCount?: number;
   /** Seconds. */

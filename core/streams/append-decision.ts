@@ -20,8 +20,8 @@ export function refusalOf(request: EventsRequest | DeleteRequest, version: Strea
 }
 
 /**
- * What a request may do, by the expected version and the state of the stream (http-api.md 2.1 and 2.4, grpc-api.md
- * 3.7). `compare-*`: it may be a repeat, which the ids of the events decide.
+ * What a request may do, by the expected version and the state of the stream. `compare-*`: it may be a repeat,
+ * which the ids of the events decide.
  */
 export type Decision = 'write' | 'conflict' | 'deleted' | 'compare-ids' | 'compare-numbers';
 

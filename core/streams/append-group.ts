@@ -148,8 +148,8 @@ export class AppendGroup implements CommittedRecords {
   }
 
   /**
-   * Writes events (disk-format.md section 3.4), as one transaction, behind event `last`; their ids are to be remembered.
-   * `isUnknown`: the first id has been looked for in vain, so what is remembered of it is out of date.
+   * Writes events, as one transaction, behind event `last`; their ids are to be remembered. `isUnknown`: the first id
+   * has been looked for in vain, so what is remembered of it is out of date.
    */
   writeEvents(key: StreamKey, last: number, checked: CheckedEvents, isUnknown: boolean): void {
     const { events, ids, idsAt, bytes } = checked;
@@ -233,7 +233,7 @@ export class AppendGroup implements CommittedRecords {
     this.#put();
   }
 
-  /** The JSON of an epoch record that is written next (disk-format.md section 3.7): members in this order, zeros left out. */
+  /** The JSON of an epoch record that is written next: members in this order, zeros left out. */
   epochJson(epoch: EpochInput): Uint8Array {
     const members: [string, string | number][] = [
       ['epochPosition', this.end],

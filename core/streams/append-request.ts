@@ -54,7 +54,7 @@ export class DeleteRequest extends PendingRequest {
   }
 }
 
-/** What an epoch record says (disk-format.md section 3.7). */
+/** What an epoch record says. */
 export interface EpochInput {
   readonly epochNumber: number;
   /** -1 for the first epoch. */

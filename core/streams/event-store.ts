@@ -313,7 +313,7 @@ function infoOf(stream: string, state: StreamState): StreamInfo {
   };
 }
 
-/** Whoever writes a scavenge point, it ends its chunk; scavenge.md section 1.2. */
+/** Whoever writes a scavenge point, it ends its chunk. */
 function isPoint(stream: string, events: readonly NewEvent[]): boolean {
   return events.length === 1 && stream === POINTS_STREAM && events[0]!.type === POINT_TYPE;
 }

@@ -8,7 +8,7 @@ import { VisibleSearch } from './read-stream.ts';
 import { stateOf, type StoreContext } from './store-context.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
 
-/** Link events; disk-format.md section 6.4. */
+/** Link events. */
 
 const AT = 64;
 const I64_MAX_TEXT = '9223372036854775807';

@@ -6,7 +6,7 @@ import { decodeText, encodeText } from '../text.ts';
 import type { AccessList, NewEvent, StreamMetadata } from './api.ts';
 import { checkWritableName, isMetastream, originalOf, SETTINGS_STREAM } from './names.ts';
 
-/** Stream metadata; disk-format.md section 6.2. */
+/** Stream metadata. */
 
 export const NO_METADATA: StreamMetadata = {};
 /** Every metastream has this, whatever anyone wrote. */
@@ -188,7 +188,7 @@ interface ParsedDefaults extends AccessDefaults {
   readonly oddity: Oddity | null;
 }
 
-/** The configured defaults in an event of `$settings`; options-and-security.md section 8.2. */
+/** The configured defaults in an event of `$settings`. */
 export function parseAccessDefaults(data: Uint8Array): ParsedDefaults {
   const members = jsonMembers(decodeText(data));
   if (members === null) return { user: UNREADABLE_LIST, system: UNREADABLE_LIST, oddity: { key: null, mustBe: 'a JSON object with $userStreamAcl, $systemStreamAcl, or both' } };
@@ -257,7 +257,7 @@ function parseAccessList(raw: string): AccessList | null {
   return out;
 }
 
-/** Null counts as if the member was not there (options-and-security.md section 8.2); undefined for what is no list. */
+/** Null counts as if the member was not there; undefined for what is no list. */
 function rolesOf(raw: string): readonly string[] | null | undefined {
   const value: unknown = JSON.parse(raw);
   if (value === null) return null;

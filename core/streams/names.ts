@@ -1,9 +1,9 @@
 import { SkuaError } from '../errors.ts';
 import { STREAM_NAME_LENGTH_MAX } from './api.ts';
 
-/** Names of streams; disk-format.md section 6.1. */
+/** Names of streams. */
 
-/** The stream of scavenge points, and the type of their events; scavenge.md section 1.1. */
+/** The stream of scavenge points, and the type of their events. */
 export const POINTS_STREAM = '$scavengePoints';
 export const POINT_TYPE = '$scavengePoint';
 /** The stream whose last event says who may do what where a stream's own list is silent. */

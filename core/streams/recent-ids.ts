@@ -10,7 +10,7 @@ const BUCKET_MEAN = 8;
 
 /**
  * Where the events written last stand in the log, by event id and stream, so that a repeated request is recognised
- * without knowing an event number (http-api.md section 2.4).
+ * without knowing an event number.
  *
  * A ring of ids in the order of writing, so that the oldest makes room, and a hash table of buckets over it. Typed arrays only: a
  * hundred thousand ids are no objects for the garbage collector. Each id that is added looks at two places anywhere in the table, which

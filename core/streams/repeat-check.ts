@@ -35,7 +35,7 @@ export interface RepeatScope {
   isGroupHuge: boolean;
 }
 
-/** Decides whether a request is a repeat (http-api.md section 2.4), in steps. */
+/** Decides whether a request is a repeat, in steps. */
 export class RepeatCheck {
   first = -1;
   last = -1;

@@ -4,8 +4,8 @@ import { STATUS_ACTIVE, STATUS_ARCHIVED, STATUS_SPENT, type ChunkTimeRange, type
 import { isWholeEvent } from './redaction.ts';
 
 /**
- * Which events of a stream are seen and stay, and by which rule the others go: disk-format.md sections 6.2 and 6.3,
- * scavenge.md sections 5.3, 6.2 and 8. Readers, explain and all phases of a scavenge ask here.
+ * Which events of a stream are seen and stay, and by which rule the others go. Readers, explain and all
+ * phases of a scavenge ask here.
  *
  * By its number an event goes with a tombstone, `$tb` or `$maxCount`; by its own time, never a neighbour's, it goes with
  * `$maxAge`: a clock that was set back leaves expired events behind live ones.
@@ -24,7 +24,7 @@ export interface RetentionLimits {
   readonly maxAge?: number | null;
 }
 
-/** What an index entry and the times of its chunk tell about an event; scavenge.md section 5.3. */
+/** What an index entry and the times of its chunk tell about an event. */
 export const DISCARD = 0;
 /** Its record was removed earlier. */
 export const GONE = 1;
@@ -151,7 +151,7 @@ export class DiscardPoints {
   }
 }
 
-/** Whether a stream has to be looked at again by the next run; scavenge.md section 5.3. */
+/** Whether a stream has to be looked at again by the next run. */
 export function statusOf({ isTombstoned, maxAge, maxCount, truncateBefore }: OriginalStreamData, lastNumber: number): StreamStatus {
   if (isTombstoned) return STATUS_ARCHIVED;
   if (maxAge !== null || maxCount !== null) return STATUS_ACTIVE;

@@ -4,9 +4,9 @@ import type { AppendGroup } from './append-group.ts';
 import type { AppendQueue } from './append-request.ts';
 
 /**
- * What a group needs besides on a log to which others write too (core/object-log/README.md): another writer may
- * move the end of the log while the group is put together, and may be first when it is committed. In both cases the group is
- * withdrawn, its requests wait again before all others, and everything is decided anew.
+ * What a group needs besides on a log to which others write too: another writer may move the end of the log while the group is put
+ * together, and may be first when it is committed. In both cases the group is withdrawn, its requests wait again before all
+ * others, and everything is decided anew.
  */
 export class SharedLogPolicy {
   readonly #log: SharedLog;

@@ -20,7 +20,7 @@ interface StreamsDeciderParts {
   readonly compare: (part: StreamPart, state: StreamState, group: AppendGroup, byIds: boolean) => Verdict;
 }
 
-/** Decides a write to several streams by what they were before it: all of it, or none (grpc-api.md section 10.3). */
+/** Decides a write to several streams by what they were before it: all of it, or none. */
 export class StreamsDecider {
   readonly #parts: StreamsDeciderParts;
   /** Verdicts on the first streams of the request that is being decided. */

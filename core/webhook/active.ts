@@ -5,7 +5,7 @@ import type { Settings } from './api.ts';
  * ingest and the test of a script have in common stand in routing.ts.
  */
 
-/** The settings of a webhook source, parsed; webhook-source.md part 2. Secrets stand in `ActiveConnector` only. */
+/** The settings of a webhook source, parsed. Secrets stand in `ActiveConnector` only. */
 export interface WebhookSettings {
   /** The script's text, decoded. */
   readonly script: string;
@@ -24,7 +24,7 @@ export interface WebhookSettings {
   readonly loggingEnabled: boolean;
 }
 
-/** The seed's 400 is the default; senders that take it for a failure (and show it in red, or try again) get another one. */
+/** 400 is the default; senders that take it for a failure (and show it in red, or try again) get another one. */
 export const SKIPPED_STATUSES = [200, 202, 204, 400] as const;
 export type SkippedStatus = (typeof SKIPPED_STATUSES)[number];
 

@@ -1,10 +1,10 @@
 import type { Authorize } from '../streams/api.ts';
 
-/** What the webhook source offers to handlers and commands; webhook-source.md, and http-api.md sections 9 and 10. */
+/** What the webhook source offers to handlers and commands. */
 
 export type ConnectorState = 'CONNECTOR_STATE_ACTIVATING' | 'CONNECTOR_STATE_RUNNING' | 'CONNECTOR_STATE_DEACTIVATING' | 'CONNECTOR_STATE_STOPPED';
 
-/** Flat settings: nested names joined with `:`, lists as `name:0`. Names compare without regard to case and keep the spelling of the documents. */
+/** Flat settings: nested names joined with `:`, lists as `name:0`. Names compare without regard to case and are shown as `settings-shape.ts` spells them. */
 export type Settings = ReadonlyMap<string, string>;
 
 export interface Connector {
@@ -77,7 +77,7 @@ export interface InboundCall {
   readonly authorize?: Authorize;
 }
 
-/** Statuses of webhook-source.md part 7, and those that a connector may have chosen for calls that its script skips. */
+/** Statuses of our own, and those that a connector may have chosen for calls that its script skips. */
 export type IngestStatus = 200 | 201 | 202 | 204 | 400 | 401 | 404 | 500 | 503 | 504;
 
 export interface WebhookIngest {

@@ -9,7 +9,7 @@ import type { TestInput, TestResult } from './api.ts';
 import { refusalOfList, shownStream } from './writer.ts';
 import type { ListedAccess } from './writer.ts';
 
-/** What a call looks like to a routing script, and what the script may answer; webhook-source.md parts 2 and 7. */
+/** What a call looks like to a routing script, and what the script may answer. */
 
 /** Deepest nesting of objects and arrays in a body. */
 const BODY_DEPTH_MAX = 64;
@@ -90,7 +90,7 @@ function isGiven([, value]: readonly [string, string]): boolean {
   return value !== '';
 }
 
-/** What a call becomes in its stream; webhook-source.md part 2, "Written event". */
+/** What a call becomes in its stream. */
 
 /** Type of the event where the script returns no schema. */
 export const DEFAULT_TYPE = 'WebhookReceived';

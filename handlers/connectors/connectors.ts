@@ -21,7 +21,7 @@ import { decodeSegment } from '../http/url.ts';
 import { CONNECTOR_DOCS, WEBHOOK_DOC } from '../openapi/connectors.ts';
 import { receiveWebhook, webhookBody } from './webhook.ts';
 
-/** Connectors over HTTP (http-api.md section 9; answers, roles and hidden secrets: design section 9). */
+/** Connectors over HTTP. */
 
 /** GET `/connectors`. */
 const listConnectors: Handler = async (call, app) => {
@@ -169,7 +169,7 @@ function timeText(ms: number): string {
 
 const CONNECTOR = '/connectors/:connector';
 
-/** The paths of connectors (http-api.md section 9.2), and where senders deliver to them (section 10). */
+/** The paths of connectors, and where senders deliver to them. */
 export const CONNECTOR_ROUTES: readonly Route[] = [
   { path: '/connectors', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(listConnectors), CONNECTOR_DOCS.list) } },
   {

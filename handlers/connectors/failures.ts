@@ -4,7 +4,7 @@ import type { Violation } from '../../core/webhook/active.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { failure, outcomeOf } from '../http/problem.ts';
 
-/** Failures of connector routes, which have a body of their own: `{code, message, details}`; http-api.md section 9.5. */
+/** Failures of connector routes, which have a body of their own: `{code, message, details}`. */
 
 /** Numbers of gRPC's status codes. */
 const INVALID_ARGUMENT = 3;

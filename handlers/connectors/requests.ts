@@ -6,7 +6,7 @@ import { invalidConnector } from '../../core/webhook/connectors/validation.ts';
 import { readJson } from '../http/body.ts';
 import type { App, Call } from '../http/context.ts';
 
-/** Bodies of connector routes (http-api.md section 9.2). Their own members are found in any case; those that mean nothing are ignored. */
+/** Bodies of connector routes. Their own members are found in any case; those that mean nothing are ignored. */
 
 /** Largest body: a script with room for its escapes, and a payload to test it with. */
 export const CONNECTOR_BODY_BYTES_MAX = 1_048_576;
@@ -37,7 +37,7 @@ const SHOWN_MEMBERS: ReadonlySet<string> = new Set([
   'connectorid', 'instancetypename', 'name', 'state', 'stateupdatetime', 'settings', 'settingsupdatetime', 'configuration', 'configurationupdatetime', 'createtime', 'updatetime', 'deletetime', 'errordetails',
 ]);
 
-/** The settings themselves, as the documents have it, or in `settings` or `configuration`, as GET gives them. */
+/** The settings themselves, or in `settings` or `configuration`, as GET gives them. */
 export async function newSettingsOf(call: Call, app: App): Promise<Settings> {
   const value = await jsonOf(call, app);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return settingsOf(value, 'settings');
@@ -104,7 +104,7 @@ function jsonOf(call: Call, app: App): Promise<unknown> {
   return readJson(call, app, Math.min(CONNECTOR_BODY_BYTES_MAX, app.options.bodyBytesMax));
 }
 
-/** What a list of connectors can be asked for; http-api.md section 9.4. */
+/** What a list of connectors can be asked for. */
 
 const PAGE_SIZE_MAX = 100;
 /** States by their numbers. */

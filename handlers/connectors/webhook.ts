@@ -12,7 +12,7 @@ import { failure } from '../http/problem.ts';
 import type { Arrive } from '../http/route.ts';
 import { empty, withoutBody } from '../http/reply.ts';
 
-/** POST `/webhook/{connectorId}` (http-api.md section 10). Replies have no body, since senders are not told why, but for that to a form. */
+/** POST `/webhook/{connectorId}`. Replies have no body, since senders are not told why, but for that to a form. */
 
 const WEBHOOK_LIMITS: WebhookLimits = { ...ARRIVAL_LIMITS, bodyBytesMax: 1_048_576, bodyReadMs: 30_000 };
 

@@ -24,7 +24,7 @@ export interface GrpcEnding {
 
 export const OK: GrpcEnding = { status: STATUS.ok, message: '', trailers: {} };
 
-/** Ends a call with a status (grpc-api.md section 1). */
+/** Ends a call with a status. */
 export class GrpcError extends Error {
   readonly ending: GrpcEnding;
 
@@ -102,15 +102,15 @@ export function inTurn<T>({ app: { turns }, call: { countedAs } }: GrpcCall, tak
 }
 
 /**
- * Where a call is decided in a cluster (core/cluster/README.md). `here`: by the member that has it. `writes`: there too, but what it writes is decided by the leader. `leader-only`: by the leader, to which others refer the client (`not-leader`). `node`: it is about the member that has it, also where
- * the client asks for the leader, as some do with all calls: with gossip they want to find it.
+ * Where a call is decided in a cluster (core/cluster/README.md, rules 12 to 14). `here`: by the member that has it. `writes`: there too, but what it writes is decided by the leader. `leader-only`: by the leader, to which others refer the client (`not-leader`). `node`: it is about the member that has it, also where the
+ * client asks for the leader, as some do with all calls: with gossip they want to find it.
  */
 export type Place = 'here' | 'node' | 'writes' | 'leader-only';
 
 /** What is known of a method before anything of a call is read: where it is decided, and who may call it. */
 export interface MethodRule {
   readonly place: Place;
-  /** Asked before the first message is read (options-and-security.md section 9); `stream`: the method asks the list of the stream that its message names. */
+  /** Asked before the first message is read; `stream`: the method asks the list of the stream that its message names. */
   readonly access: Access;
   /** Under which name the audit is told of it, also of refusals; absent for what it is not told of, or what only the message says. */
   readonly audit?: AuditAction;
@@ -118,7 +118,7 @@ export interface MethodRule {
 
 export interface GrpcMethod extends MethodRule {
   readonly path: string;
-  /** A unary request: exactly one message, acted on after the half-close (grpc-api.md section 1.1). */
+  /** A unary request: exactly one message, acted on after the half-close. */
   readonly isUnary: boolean;
   /** How a client is sent to the member that leads, where it asks for that one alone; absent for the way of the first generation. */
   readonly notLeader?: (leader: NodeAddress) => Error;

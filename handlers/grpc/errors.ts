@@ -25,7 +25,7 @@ const BUSY: Ended = ended(STATUS.unavailable, null, 'Server Is Too Busy');
 const LEADERLESS: Ended = ended(STATUS.unavailable, null, 'No leader info available in response');
 const INVALID: Ended = ended(STATUS.invalidArgument, null);
 
-/** From codes to endings (grpc-api.md sections 1.3 and 1.4); what is not named is UNKNOWN, and is logged. */
+/** From codes to endings; what is not named is UNKNOWN, and is logged. */
 const ENDINGS: Readonly<Partial<Record<SkuaError['code'], Ended>>> = {
   access_denied: DENIED,
   stream_deleted: (error) => ({ status: STATUS.failedPrecondition, message: `Event stream '${String(error.data['stream'])}' is deleted.`, trailers: { exception: 'stream-deleted', ...stream(error) } }),
@@ -49,7 +49,7 @@ const ENDINGS: Readonly<Partial<Record<SkuaError['code'], Ended>>> = {
   invalid_expression: INVALID, unsupported_expression: INVALID, expression_too_large: INVALID,
 };
 
-/** Sends a client to the member that leads (grpc-api.md section 1.5). */
+/** Sends a client to the member that leads. */
 export function notLeader({ address, port }: NodeAddress): GrpcError {
   return new GrpcError(STATUS.notFound, 'Leader info available', { exception: NOT_LEADER, 'leader-endpoint-host': address, 'leader-endpoint-port': String(port) });
 }

@@ -3,7 +3,7 @@ import { isAdministrator, isAnonymous, isBackupKeeper, isOperator, SYSTEM } from
 import type { Principal } from '../../core/security/principal.ts';
 import type { Access, App, Call } from './context.ts';
 
-/** Throws unless the caller may use an operation (options-and-security.md section 9). */
+/** Throws unless the caller may use an operation. */
 export function requireAccess(call: Call, app: App, access: Access): void {
   if (isAllowed(call.principal, app, access)) return;
   if (access === 'members' && isAnonymous(call.principal)) throw notAMember('This is for the members of the cluster.');

@@ -4,7 +4,7 @@ import type { SessionProof } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { Authorize } from '../../core/streams/api.ts';
 
-/** What a member needs to have requests decided by the one that leads (core/cluster/README.md). */
+/** What a member needs to have requests decided by the one that leads (core/cluster/README.md, rules 12 and 13). */
 
 /** The way of a request from the member that was asked to the one that leads. */
 export interface Forwarder {

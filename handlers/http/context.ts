@@ -36,11 +36,11 @@ export interface AppOptions {
   readonly appendBytesMax: number;
   /** Bytes of events with which a page ends, behind at least one; its links lead on to the rest. */
   readonly readPageBytesMax: number;
-  /** Every reply to a read tells caches to ask again (http-api.md 2.7). */
+  /** Every reply to a read tells caches to ask again. */
   readonly disableHttpCaching: boolean;
   /** Shown at `/`. */
   readonly version: string;
-  /** Routes of sections 2.2 of options-and-security.md that can be switched off: they are 404 then. */
+  /** Routes that can be switched off: they are 404 then. */
   readonly disableAdminUi: boolean;
   readonly disableStatsOnHttp: boolean;
   readonly disableGossipOnHttp: boolean;
@@ -49,7 +49,7 @@ export interface AppOptions {
   readonly allowAnonymousEndpointAccess: boolean;
   /** The anonymous caller may see `/gossip`. */
   readonly allowAnonymousGossip: boolean;
-  /** Header in which a trusted proxy names the caller (section 6.4), where that is believed; else null. */
+  /** Header in which a trusted proxy names the caller, where that is believed; else null. */
   readonly trustedAuthHeader: string | null;
   readonly logFailedAuthenticationAttempts: boolean;
   readonly logHttpRequests: boolean;
@@ -247,10 +247,10 @@ interface Login {
 }
 
 /**
- * Who may call an operation (options-and-security.md section 9). `anyone` is asked for no rights, but wrong credentials
- * are refused all the same; `probe` and `sender` (of webhooks) are answered without a look at credentials. `backup`: the files of the node, which hold
- * everything, so that operators may not see them. `members`: the members of the cluster, and nobody else whatever groups he is in. `stream`: the access list of the
- * stream decides, in the handler; `self`: the handler compares the user in the path with the caller.
+ * Who may call an operation. `anyone` is asked for no rights, but wrong credentials are refused all the same; `probe` and `sender` (of webhooks) are answered
+ * without a look at credentials. `backup`: the files of the node, which hold everything, so that operators may not see them. `members`: the members of the cluster,
+ * and nobody else whatever groups he is in. `stream`: the access list of the stream decides, in the handler; `self`: the handler compares the user in the path with
+ * the caller.
  */
 export type Access = 'probe' | 'sender' | 'anyone' | 'gossip' | 'statistics' | 'authenticated' | 'self' | 'operators' | 'backup' | 'administrators' | 'members' | 'stream';
 

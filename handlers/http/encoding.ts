@@ -18,8 +18,8 @@ const ACCEPT_LENGTH_MAX = 512;
 const ACCEPT_CODINGS_MAX = 32;
 
 /**
- * The reply, compressed where the caller takes that and it pays. Who names one coding alone, as the reference has it (http-api.md
- * 1.3), gets it whatever the size and for binary events too; who names several gets text from `compressionMinBytes` on.
+ * The reply, compressed where the caller takes that and it pays. Who names one coding alone, as the reference has it, gets it
+ * whatever the size and for binary events too; who names several gets text from `compressionMinBytes` on.
  */
 export function encoded(reply: Reply, call: Call, app: App): Reply | Promise<Reply> {
   const { body, headers } = reply;

@@ -3,8 +3,8 @@ import { ANY, STREAM_EXISTS } from '../../core/streams/api.ts';
 import { guidFromText, guidIsEmpty } from '../../core/guid.ts';
 
 /**
- * Our own request headers exist in two families of names; the current one is looked at first (http-api.md 2.1). Lookups
- * use lower case, which server adapters take as it is.
+ * Our own request headers exist in two families of names; the current one is looked at first. Lookups use lower case,
+ * which server adapters take as it is.
  */
 interface HeaderNames {
   readonly current: string;

@@ -62,8 +62,8 @@ const FORMATS: ReadonlyMap<string, string | null> = new Map([
 const XML_FORMATS: ReadonlySet<string> = new Set(['xml', 'atom', 'atomsvc']);
 
 /**
- * Chooses what to send: `format` if given, else the `Accept` entry of the highest `q` that is among `kinds`
- * (http-api.md 1.3). Without `Accept`, and for `*\/*`, JSON. Throws `not_acceptable`; XML is not spoken here.
+ * Chooses what to send: `format` if given, else the `Accept` entry of the highest `q` that is among `kinds`.
+ * Without `Accept`, and for `*\/*`, JSON. Throws `not_acceptable`; XML is not spoken here.
  */
 export function negotiate(call: Call, kinds: readonly Kind[]): Representation {
   const format = queryOf(call, 'format');

@@ -3,10 +3,10 @@
 import type { ChunkMapView } from '../../core/log/chunk-map.ts';
 import type { MemberState } from '../../core/ports/peers.ts';
 
-/** State names of http-api.md 4.1, as `/gossip` writes them; `/info` has them in lower case. */
+/** State names as `/gossip` writes them; `/info` has them in lower case. */
 export type NodeState = MemberState;
 
-/** One option as it is in force; members of both generations (http-api.md 4.2). */
+/** One option as it is in force; members of both generations. */
 export interface OptionView {
   readonly name: string;
   readonly description: string;
@@ -30,7 +30,7 @@ export interface OptionView {
   readonly environment: string;
 }
 
-/** The node as `/gossip` shows it (http-api.md 4.4). */
+/** The node as `/gossip` shows it. */
 export interface GossipMember {
   readonly instanceId: string;
   readonly state: NodeState;
@@ -223,7 +223,7 @@ export interface ReloadResult {
   readonly certificates: readonly LoadedCertificate[];
 }
 
-/** A tree of statistics, as deep as its keys have dashes (http-api.md 4.3). */
+/** A tree of statistics, as deep as its keys have dashes. */
 export type StatsTree = { readonly [key: string]: string | number | StatsTree };
 
 export interface NodeControl {

@@ -27,7 +27,7 @@ const NO_LEADER: Outcome = { status: 503, reason: 'Service Unavailable', headers
 /** Somebody has to do something about it, which takes longer. */
 const OUT_OF_REACH: Outcome = { status: 503, reason: 'Service Unavailable', headers: { 'retry-after': '60' } };
 
-/** The one table from error codes to statuses and reason phrases (design decisions in section 9; http-api.md 1.6, 2.4 to 2.6). */
+/** The one table from error codes to statuses and reason phrases. */
 const OUTCOMES: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   wrong_expected_version: { status: 400, reason: 'Wrong expected EventNumber' },
   stream_deleted: { status: 410, reason: 'Stream deleted' },
@@ -137,7 +137,7 @@ export function outcomeOf(code: ErrorCode): Outcome {
   return OUTCOMES[code] ?? INTERNAL;
 }
 
-/** Names that the reference's users API has for failures (http-api.md section 6): its clients look at `success` and `error`. */
+/** Names that the reference's users API has for failures: its clients look at `success` and `error`. */
 const USERS_ERRORS: Readonly<Partial<Record<ErrorCode, string>>> = {
   user_not_found: 'NotFound', user_exists: 'Conflict', wrong_password: 'Unauthorized', invalid_user: 'Error', last_administrator: 'Error',
 };
@@ -163,7 +163,7 @@ export function problemText(error: SkuaError, reason: string): string {
   });
 }
 
-/** Refused before a handler ran, the reference announces no methods (http-api.md 1.2). */
+/** Refused before a handler ran, the reference announces no methods. */
 function announcesMethods(known: SkuaError | null): boolean {
   return known?.code !== 'not_authenticated' && known?.code !== 'access_denied';
 }

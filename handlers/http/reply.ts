@@ -99,8 +99,8 @@ function valueText(value: unknown, depth: number): string {
 }
 
 /**
- * Second half of an `ETag`, one number a media type (http-api.md 2.7). Clients echo it; the first two are the ones the
- * reference was seen to send, so that replies can be compared byte for byte.
+ * Second half of an `ETag`, one number a media type. Clients echo it; the first two are the ones the reference was
+ * seen to send, so that replies can be compared byte for byte.
  */
 const OPAQUE: ReadonlyMap<string, number> = new Map([
   ['application/vnd.eventstore.atom+json', 1_747_451_192],
@@ -162,7 +162,7 @@ export function changing(app: App, etag: string | null, seconds?: number): Cachi
   return { cacheControl: seconds === undefined || app.options.disableHttpCaching ? NOT_KEPT_PRIVATE : `max-age=${seconds}, private`, etag };
 }
 
-/** The headers of http-api.md 1.4. Both families of names are accepted, so both are announced. */
+/** The headers that pages of other origins may send and see. Both families of names are accepted, so both are announced. */
 const OWN_HEADERS = ['LongPoll', 'ExpectedVersion', 'EventId', 'EventType', 'RequireMaster', 'RequireLeader', 'HardDelete', 'ResolveLinkTos'];
 const ALLOWED_HEADERS = [
   'Content-Type', 'X-Requested-With', 'X-Forwarded-Host', 'X-Forwarded-Prefix', 'X-PINGOTHER', 'Authorization',

@@ -2,8 +2,8 @@ import type { AuditAction } from '../../core/ports/audit.ts';
 import type { Access, App, Call, Handler, Reply } from './context.ts';
 
 /**
- * Which member of a cluster decides an operation (core/cluster/README.md). `here`: the one that is asked. `writes`: that one too, but what it writes is decided by the one
- * that leads. `leader`: the one that leads, to which others pass the request on.
+ * Which member of a cluster decides an operation (core/cluster/README.md, rule 13). `here`: the one that is asked. `writes`: that one too, but what it writes is decided by the one that
+ * leads. `leader`: the one that leads, to which others pass the request on.
  */
 export type Place = 'here' | 'writes' | 'leader';
 

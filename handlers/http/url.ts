@@ -60,7 +60,7 @@ const USER_LITERALS: ReadonlyMap<string, string> = new Map([['$current', '%24cur
 
 /**
  * `$all`, `$scavenges` and `$current` may come escaped in any way; routes know the forms `%24all`, `%24scavenges` and
- * `%24current`. The list of users may be asked for with a slash at its end (http-api.md section 6), and so may the page, which people type.
+ * `%24current`. The list of users may be asked for with a slash at its end, and so may the page, which people type.
  */
 export function normaliseLiterals(path: string): string {
   if (path.startsWith(STREAMS)) return withLiteral(path, STREAMS, STREAM_LITERALS);
@@ -97,15 +97,14 @@ export function routedUrl({ url, origin, path }: Call): string | null {
 
 const WITH_SLASH = /^\/streams\/[^/]+(?:\/metadata)?\/$/;
 
-/** True for the paths whose trailing slash is answered with a redirect (http-api.md 2.3). */
+/** True for the paths whose trailing slash is answered with a redirect. */
 export function isSlashRedirect(path: string): boolean {
   return WITH_SLASH.test(path);
 }
 
 /**
- * Where generated links begin: the request's own scheme and host, or what a proxy says in its forwarding headers
- * (http-api.md 1.4). Values that could not stand in a URL or are too long are ignored, and so are all where proxies were named and the
- * request comes from none of them.
+ * Where generated links begin: the request's own scheme and host, or what a proxy says in its forwarding headers. Values that could
+ * not stand in a URL or are too long are ignored, and so are all where proxies were named and the request comes from none of them.
  */
 export function baseOf(call: Call): string {
   return (call.base ??= computeBase(call));

@@ -12,7 +12,7 @@ import { decodeSegment } from '../http/url.ts';
 import { ADMIN_DOCS } from '../openapi/administration.ts';
 import { loginEcho } from '../users/users.ts';
 
-/** Directing the node (http-api.md 3.6). Bodies are not read, and nothing is asked of their type. */
+/** Directing the node. Bodies are not read, and nothing is asked of their type. */
 
 const INT32_MAX = 2_147_483_647;
 const INT32_MIN = -2_147_483_648;
@@ -68,7 +68,7 @@ const resign: Handler = async (call, app) => {
   return adminReply(call, chosen, { message }, message);
 };
 
-/** The paths of node administration (http-api.md section 3.6). */
+/** The paths of node administration. */
 export const ADMIN_ROUTES: readonly Route[] = [
   order('/admin/shutdown', shutdown, ADMIN_DOCS.shutdown, 'node.shutdown'),
   order('/admin/reloadconfig', reloadConfig, ADMIN_DOCS.reload, 'node.reload'),

@@ -17,7 +17,7 @@ const JSON_HEADERS = { ...NOT_STORED, 'content-type': 'application/json; charset
 /** Seconds after which to look again while a node starts. */
 const RETRY_AFTER = { 'retry-after': '5' };
 
-/** `/health/live`: 204 once the node has initialised, until then 503; always empty (http-api.md section 4). */
+/** `/health/live`: 204 once the node has initialised, until then 503; always empty. */
 export const live: Handler = (_call, app) => liveReply(workOf(app) === null);
 
 export function liveReply(isReady: boolean): Reply {
@@ -79,13 +79,13 @@ const welcome: Handler = (call, app) => {
   return { status: 200, statusText: 'OK', headers: { ...commonHeaders(''), 'content-type': 'application/json; charset=utf-8' }, body: `${JSON.stringify(body, null, 2)}\n` };
 };
 
-/** GET `/ping` (http-api.md section 4). The last two members mean nothing; clients of the reference find them there. */
+/** GET `/ping`. The last two members mean nothing; clients of the reference find them there. */
 const ping: Handler = (call) => {
   const text = 'Ping request successfully handled';
   return adminReply(call, negotiate(call, ADMIN_KINDS), { text, msgTypeId: 123, label: 'Http' }, text);
 };
 
-/** GET `/info` (http-api.md section 4.1). */
+/** GET `/info`. */
 export const info: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
   const node = nodeOf(call, app);
@@ -98,7 +98,7 @@ export const info: Handler = (call, app) => {
   });
 };
 
-/** GET `/info/options` (http-api.md section 4.2): every option, with the members of both generations, and behind them what is ours. */
+/** GET `/info/options`: every option, with the members of both generations, and behind them what is ours. */
 const infoOptions: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
   return adminJson(call, 200, nodeOf(call, app).options.map(({ name, description, group, value, configurationSource, deprecationMessage, possibleValues, schema, defaultValue, isSecret, isReloadable, commandLine, environment }) => (
@@ -112,7 +112,7 @@ const subsystems: Handler = (call, app) => {
   return adminJson(call, 200, []);
 };
 
-/** GET `/gossip` (http-api.md section 4.4): the members of the cluster as this node knows them. */
+/** GET `/gossip`: the members of the cluster as this node knows them. */
 const gossip: Handler = (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const node = nodeOf(call, app);
@@ -159,7 +159,7 @@ function memberLine(member: MemberDocument): string {
   return `${member.instanceId} ${member.state} ${member.httpEndPointIp}:${member.httpEndPointPort} writer ${member.writerCheckpoint} chaser ${member.chaserCheckpoint} epoch ${member.epochNumber}@${member.epochPosition}:${member.epochId} priority ${member.nodePriority} at ${member.timeStamp}`;
 }
 
-/** GET `/metrics` (http-api.md section 5): the text of Prometheus, or OpenMetrics for those who ask for it. */
+/** GET `/metrics`: the text of Prometheus, or OpenMetrics for those who ask for it. */
 const metrics: Handler = async (call, app) => {
   const { contentType, body } = await nodeOf(call, app).metrics(call.request.headers.get('accept'));
   return document(call, body, contentType, ASK_AGAIN);
@@ -168,7 +168,7 @@ const metrics: Handler = async (call, app) => {
 const GET = 'GET, OPTIONS';
 const LIVE = operation('probe', 'here', live, NODE_DOCS.live);
 
-/** The paths of health, information and statistics (http-api.md section 4). */
+/** The paths of health, information and statistics. */
 export const NODE_ROUTES: readonly Route[] = [
   { path: '/health/live', methods: 'GET, HEAD, OPTIONS', operations: { GET: LIVE } },
   { path: '/health/ready', methods: 'GET, HEAD, OPTIONS', operations: { GET: operation('probe', 'here', ready, NODE_DOCS.ready) } },

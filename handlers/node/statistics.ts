@@ -10,7 +10,7 @@ const CACHING = { cacheControl: 'max-age=1, private', etag: null } as const;
 /** Deeper than any branch. */
 const DEPTH_MAX = 16;
 
-/** GET `/stats` and `/stats/{path…}` (http-api.md section 4.3). */
+/** GET `/stats` and `/stats/{path…}`. */
 export const stats: Handler = (call, app) => {
   const { contentType } = negotiate(call, JSON_ONLY);
   const isGrouped = booleanOf(call, 'group', true);

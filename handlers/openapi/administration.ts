@@ -1,7 +1,7 @@
 import { arrayOf, BOOLEAN, COUNT, failing, INTEGER, json, jsonOrText, object, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
 import type { OperationDoc, ParameterDoc, Schema } from '../http/route.ts';
 
-/** The OpenAPI document of scavenging and node administration (http-api.md section 3). */
+/** The OpenAPI document of scavenging and node administration. */
 
 const INT32_MAX = 2_147_483_647;
 const SECONDS: Schema = { type: 'number', minimum: 0 };

@@ -1,7 +1,7 @@
 import { arrayOf, BOOLEAN, failing, json, object, ok, oneOf, problems, query, ref, TIME, UUID } from './parts.ts';
 import type { OperationDoc, Schema } from '../http/route.ts';
 
-/** The OpenAPI document of auto-scavenge (auto-scavenge.md section 3). */
+/** The OpenAPI document of auto-scavenge. */
 
 const EMPTY: Schema = { type: 'object', additionalProperties: false };
 const orNull = (schema: Schema): Schema => ({ anyOf: [{ type: 'null' }, schema] });

@@ -1,7 +1,7 @@
 import type { BodyDoc, HeaderDoc, OperationDoc, ResponseDoc, Schema } from '../http/route.ts';
 import { arrayOf, BOOLEAN, INTEGER, json, object, ok, oneOf, PROBLEMS, query, ref, segment, TEXT, TIME } from './parts.ts';
 
-/** The OpenAPI document of connectors (http-api.md section 9). */
+/** The OpenAPI document of connectors. */
 
 const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
 const STATES = ['CONNECTOR_STATE_ACTIVATING', 'CONNECTOR_STATE_RUNNING', 'CONNECTOR_STATE_DEACTIVATING', 'CONNECTOR_STATE_STOPPED'] as const;
@@ -103,7 +103,7 @@ export const CONNECTOR_DOCS = {
   test: withBody('Run the routing script of a connector', 'With the settings that it would be started with, or those that are given. Nothing is written.', body('ScriptTest', { body: { id: 7 }, headers: {}, query: {} }), ok('What the script made of it.', json(ref('ScriptTestResult')))),
 } as const satisfies Readonly<Record<string, OperationDoc>>;
 
-/** The OpenAPI document of the webhook endpoint (http-api.md section 10). Its replies have no body, but for that to a form. */
+/** The OpenAPI document of the webhook endpoint. Its replies have no body, but for that to a form. */
 
 const RETRY_AFTER: Readonly<Record<string, HeaderDoc>> = { 'Retry-After': { description: 'Seconds after which to send it again.', required: true, schema: INTEGER } };
 

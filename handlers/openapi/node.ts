@@ -1,7 +1,7 @@
 import { arrayOf, BOOLEAN, COUNT, INTEGER, json, jsonOrText, media, object, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
 import type { HeaderDoc, OperationDoc, ResponseDoc, Schema } from '../http/route.ts';
 
-/** The OpenAPI document of health, information and statistics (http-api.md section 4). */
+/** The OpenAPI document of health, information and statistics. */
 
 const STATE = ['Initializing', 'Leader', 'ResigningLeader', 'ShuttingDown'];
 const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };

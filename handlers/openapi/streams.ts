@@ -1,7 +1,7 @@
 import { arrayOf, BINARY, BOOLEAN, CACHING, CURRENT_VERSION, failing, FROM_EVENT, FROM_POSITION, json, LOCATION, media, object, ok, oneOf, PARAMETERS, problems, ref, TEXT, TIME, UUID } from './parts.ts';
 import type { MediaDocs, OperationDoc, ParameterDoc, ResponseDoc, Schema } from '../http/route.ts';
 
-/** The OpenAPI document of the paths under `/streams` (http-api.md section 2). */
+/** The OpenAPI document of the paths under `/streams`. */
 
 /** Numbers of tombstones are 2^63-1, which few JSON readers hold exactly. */
 const EVENT_NUMBER: Schema = { type: 'integer', minimum: 0, description: 'The event that hard-deletes a stream has 9223372036854775807.' };

@@ -2,7 +2,7 @@ import { STRATEGIES } from '../../core/persistent/api.ts';
 import { arrayOf, BOOLEAN, COUNT, failing, FROM_EVENT, INTEGER, json, LOCATION, media, object, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
 import type { BodyDoc, MediaDocs, OperationDoc, ParameterDoc, Schema } from '../http/route.ts';
 
-/** The OpenAPI document of persistent subscriptions (http-api.md section 7). */
+/** The OpenAPI document of persistent subscriptions. */
 
 const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
 const NUMBER: Schema = { type: 'number', minimum: 0 };

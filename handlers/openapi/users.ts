@@ -1,7 +1,7 @@
 import { arrayOf, BOOLEAN, failing, json, LOCATION, object, ok, oneOf, problems, ref, TEXT } from './parts.ts';
 import type { BodyDoc, OperationDoc, ParameterDoc, Schema } from '../http/route.ts';
 
-/** The OpenAPI document of users (http-api.md section 6). */
+/** The OpenAPI document of users. */
 
 const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
 const TIME_OR_NULL: Schema = { type: ['string', 'null'], format: 'date-time' };

@@ -4,7 +4,7 @@ import { SkuaError } from '../../core/errors.ts';
 import { readJson } from '../http/body.ts';
 import type { App, Call } from '../http/context.ts';
 
-/** Settings of groups as JSON (http-api.md section 7). Members are found in any case; those that mean nothing are ignored. */
+/** Settings of groups as JSON. Members are found in any case; those that mean nothing are ignored. */
 
 /** Largest body of a request about a group. */
 export const CONFIG_BODY_BYTES_MAX = 65_536;

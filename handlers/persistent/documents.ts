@@ -4,7 +4,7 @@ import type { Call } from '../http/context.ts';
 import { baseOf, escapeName, streamUrl } from '../http/url.ts';
 import { configDocument } from './config.ts';
 
-/** Groups as JSON (http-api.md section 7). */
+/** Groups as JSON. */
 
 export function groupUrl(call: Call, stream: string, group: string): string {
   return `${baseOf(call)}/subscriptions/${escapeName(stream)}/${escapeName(group)}`;

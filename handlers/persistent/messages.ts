@@ -17,7 +17,7 @@ import { mayProcess } from './changes.ts';
 import type { Group } from './changes.ts';
 import { groupUrl } from './documents.ts';
 
-/** Messages of groups over HTTP, taken and answered request by request (http-api.md section 7). */
+/** Messages of groups over HTTP, taken and answered request by request. */
 
 /** Messages that a request may ask for. */
 const MESSAGES_MAX = 100;

@@ -16,7 +16,7 @@ import { configOf, startFrom } from './config.ts';
 import { detailsDocument, groupUrl, summaryDocument } from './documents.ts';
 import { ack, groupIn, nack, parkedMessages, takeMessages } from './messages.ts';
 
-/** Persistent subscriptions over HTTP (http-api.md section 7): groups are made, told of and deleted; messages.ts has what they do. The leader has them. */
+/** Persistent subscriptions over HTTP: groups are made, told of and deleted; messages.ts has what they do. The leader has them. */
 
 /** GET `/subscriptions`: all groups; a page of them where `offset` or `count` are given. */
 const listAll: Handler = async (call, app) => {

@@ -15,8 +15,8 @@ import { waitingMember } from './scavenge.ts';
 import { AUTO_SCAVENGE_DOCS } from '../openapi/auto-scavenge.ts';
 
 /**
- * Scavenges on a schedule, over HTTP: maintenance-interface.md parts 2 to 5, auto-scavenge.md sections 3 and 4. Checked in
- * this order: who calls, whether it is on (503), what is sent (400, 413, 415), and then by the driver.
+ * Scavenges on a schedule, over HTTP. Checked in this order: who calls, whether it is on (503), what is sent (400, 413,
+ * 415), and then by the driver.
  */
 
 /** GET `/auto-scavenge/enabled`: of this node, and never another one's. */
@@ -141,7 +141,7 @@ function notLeader({ data: { leader } }: SkuaError): SkuaError {
 /** Largest body of POST `/auto-scavenge/configure`. */
 export const SCHEDULE_BODY_BYTES_MAX = 16_384;
 
-/** The schedule in the body; texts of refusals as in auto-scavenge.md section 3.3. Names are case-sensitive. */
+/** The schedule in the body; texts of refusals are those of the reference. Names are case-sensitive. */
 async function scheduleOf(call: Call, app: App): Promise<string> {
   const body = await readJson(call, app, Math.min(SCHEDULE_BODY_BYTES_MAX, app.options.bodyBytesMax));
   if (body === null) throw new SkuaError('bad_json', 'Invalid payload', { hint: 'Send an object with a schedule, such as {"schedule": "30 2 * * 0"}.' });
@@ -179,7 +179,7 @@ function momentText(ms: number): string {
   return timestampText(Math.floor(ms), 0);
 }
 
-/** The paths of auto-scavenge (auto-scavenge.md section 3.1). */
+/** The paths of auto-scavenge. */
 export const AUTO_SCAVENGE_ROUTES: readonly Route[] = [
   { path: '/auto-scavenge/enabled', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'here', autoScavengeEnabled, AUTO_SCAVENGE_DOCS.enabled) } },
   { path: '/auto-scavenge/status', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'leader', autoScavengeStatus, AUTO_SCAVENGE_DOCS.status) } },

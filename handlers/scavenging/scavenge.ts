@@ -14,7 +14,7 @@ import { decodeSegment } from '../http/url.ts';
 import { checkInspection } from '../streams/access.ts';
 import { SCAVENGE_DOCS } from '../openapi/administration.ts';
 
-/** Scavenging over HTTP: scavenge.md sections 2.2 to 2.6. What differs from the reference is in design.md section 9. */
+/** Scavenging over HTTP. */
 
 const NO_SCAVENGE_ID = '00000000-0000-0000-0000-000000000000';
 
@@ -179,8 +179,8 @@ const INT32_MAX = 2_147_483_647;
 const INT32_MIN = -2_147_483_648;
 
 /**
- * The query of POST `/admin/scavenge`, checked in the order of scavenge.md section 2.2; the first failure is thrown as
- * `bad_request` with the text documented there. Other parameters are ignored, and so is `startFromChunk` once checked.
+ * The query of POST `/admin/scavenge`, checked in the order of the reference; the first failure is thrown as `bad_request`
+ * with its text. Other parameters are ignored, and so is `startFromChunk` once checked.
  */
 function scavengeOptionsOf(call: Call): ScavengeOptions {
   integerOf(call, 'startFromChunk', 0, INT32_MAX, 'startFromChunk must be a positive integer');
@@ -200,14 +200,14 @@ function scavengeOptionsOf(call: Call): ScavengeOptions {
   };
 }
 
-/** Whether only a dry run is asked for (design.md section 9). */
+/** Whether only a dry run is asked for. */
 function isDryRunOf(call: Call): boolean {
   return booleanOf(call, 'dryRun') ?? false;
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** The order of a cluster that the request stands for (design.md section 9, "late orders"); null for one of a user. */
+/** The order of a cluster that the request stands for; null for one of a user. */
 function orderOf(call: Call): ScavengeOrder | null {
   const clusterScavengeId = queryOf(call, 'clusterScavengeId');
   const attempt = integerOf(call, 'attempt', 0, Number.MAX_SAFE_INTEGER, 'attempt must be an integer of 0 or above');
@@ -235,7 +235,7 @@ function booleanOf(call: Call, name: string): boolean | undefined {
 const SCAVENGE = '/admin/scavenge';
 const STOP = operation('operators', 'here', stopScavenge, SCAVENGE_DOCS.stop, 'scavenge.stop');
 
-/** The paths of manual scavenging (http-api.md sections 3.1 to 3.4). */
+/** The paths of manual scavenging. */
 export const SCAVENGE_ROUTES: readonly Route[] = [
   { path: SCAVENGE, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startScavenge, SCAVENGE_DOCS.start, 'scavenge.start') } },
   { path: `${SCAVENGE}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', currentScavenge, SCAVENGE_DOCS.current), DELETE: STOP } },

@@ -5,10 +5,7 @@ import { parseLink } from '../../core/streams/links.ts';
 import { isMetastream } from '../../core/streams/names.ts';
 import type { App, Call } from '../http/context.ts';
 
-/**
- * The access list of a stream decides who may do what with it (options-and-security.md section 8). With security off
- * nothing is asked.
- */
+/** The access list of a stream decides who may do what with it. With security off nothing is asked. */
 
 /** Throws, or rejects, unless the caller may do this. There is nothing to wait for where that is known at once. */
 export function checkStream(call: Call, app: App, action: StreamAction, stream: string): void | Promise<void> {

@@ -15,8 +15,8 @@ import { authorizeWrite } from './access.ts';
 import { auditWrite, noteMetadata } from './audit-write.ts';
 
 /**
- * Appending (http-api.md 2.4). Checks come in the order of that section, behind the media type and the right to write:
- * who may not write learns nothing else.
+ * Appending. Checks come in the order of the reference, behind the media type and the right to write: who may not write
+ * learns nothing else.
  */
 
 /**
@@ -58,7 +58,7 @@ export const appendIncoming: Handler = async (call, app) => {
   return append(call, app, stream, kind, id, type ?? '', authorize);
 };
 
-/** POST `/streams/{stream}/metadata` (http-api.md 2.13): an append to the metadata stream, without the redirect. */
+/** POST `/streams/{stream}/metadata`: an append to the metadata stream, without the redirect. */
 export const appendMetadata: Handler = async (call, app) => {
   const headers = call.request.headers;
   const kind = postedKind(headers.get('content-type'));
@@ -107,7 +107,7 @@ function newId(app: App): string {
   return guidToText(guidFromUuidBytes(app.world.ids.uuidBytes()), 0);
 }
 
-/** DELETE `/streams/{stream}` (http-api.md 2.5): soft, or for ever with the hard-delete header. */
+/** DELETE `/streams/{stream}`: soft, or for ever with the hard-delete header. */
 export const deleteHandler: Handler = async (call, app) => {
   const stream = decodeSegment(call.params['stream']!);
   if (stream === '$all' || stream.startsWith('$$')) throw refusal(call.principal, `'${stream}' can't be deleted. Delete the stream it belongs to.`, { stream });

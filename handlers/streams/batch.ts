@@ -8,7 +8,7 @@ import { Growth, JsonReader, reindent, reindentSlices, SLICE_LENGTH } from '../h
 import { atOnce } from '../http/turns.ts';
 import type { Turns } from '../http/turns.ts';
 
-/** Posted arrays of events (http-api.md 2.4). */
+/** Posted arrays of events. */
 
 export const NO_BYTES = new Uint8Array(0);
 

@@ -5,7 +5,7 @@ import { numberText } from '../http/url.ts';
 import { valueText } from './payloads.ts';
 import type { Payloads } from './payloads.ts';
 
-/** The event as an object with its data and metadata as JSON, its members at `depth` (http-api.md 2.10 `content`, 2.11 `event+json`). */
+/** The event as an object with its data and metadata as JSON, its members at `depth` (`embed=content`, and `event+json`). */
 export function writeContent(out: JsonBytes, event: StoredEvent, depth: number, payloads: Payloads): void {
   out.text(contentBefore(event, depth));
   payloads.writeValue(out, event.data, event.isJson, depth);

@@ -10,7 +10,7 @@ import { baseOf, hex16, numberText, positionToken, streamUrl } from '../http/url
 import { prepareContent, writeContent } from './event-content.ts';
 import { LONG_BYTES, payloadBytes, Payloads } from './payloads.ts';
 
-/** Feed documents (http-api.md 2.9): members, order, nulls and links as written there. */
+/** Feed documents: members, order, nulls and links as the reference has them. */
 
 /** What was asked for. */
 interface PageRequest {
@@ -144,7 +144,7 @@ export function allFeed(call: Call, page: AllPage, asked: PageRequest & { readon
   return feedDocument(call, { title: 'All events', id: url, streamId: null, headOfStream: false, selfUrl: null, etag: null, links, entries, updated: entries[0] }, level, author);
 }
 
-/** One entry of a feed, or a single event as an entry (http-api.md 2.9 to 2.11). */
+/** One entry of a feed, or a single event as an entry. */
 
 /** `{ uri, relation, type }`, its members at `depth`. */
 export function linkObject(uri: string, relation: string, depth: number): string {
@@ -290,7 +290,7 @@ function writeTime(out: JsonBytes, { createdMs, createdTicks }: StoredEvent): vo
   out.text('Z');
 }
 
-/** How much of an event a feed entry carries (http-api.md 2.10). */
+/** How much of an event a feed entry carries. */
 export type EmbedLevel = 'none' | 'content' | 'rich' | 'body' | 'pretty' | 'tryharder';
 
 const LEVELS: ReadonlyMap<string, EmbedLevel> = new Map([

@@ -2,7 +2,7 @@ import { isSkuaError } from '../../core/errors.ts';
 import type { App, Call } from '../http/context.ts';
 import { afterDelay } from '../../core/background.ts';
 
-/** A read that may be held until there is something to read (http-api.md 2.8). */
+/** A read that may be held until there is something to read. */
 interface HeldRead<P> {
   /** Longest wait; 0 for none. */
   readonly seconds: number;

@@ -8,7 +8,7 @@ import { metadataStreamOf } from './append.ts';
 import { checkStream, oneWithoutForbidden } from './access.ts';
 import { backwardPage, countOf, forwardPage, numberOf, readHeaders, representEvent } from './read.ts';
 
-/** Reading stream metadata (http-api.md 2.13). Writing it is in append.ts. */
+/** Reading stream metadata. Writing it is in append.ts. */
 
 export const latestMetadata: Handler = (call, app) => metadataEvent(call, app, 'head');
 export const metadataByNumber: Handler = (call, app) => metadataEvent(call, app, call.params['event']!);

@@ -171,7 +171,7 @@ export function countOf(text: string): number {
 
 /**
  * GET `/streams/$scavenges/{scavengeId}/{event}/{count}`: the events of one run backward, which are kept in the stream
- * `$scavenges-{scavengeId}` (scavenge.md section 2.7). Paging links lead to that stream itself.
+ * `$scavenges-{scavengeId}`. Paging links lead to that stream itself.
  */
 export const scavengeHistory: Handler = (call, app) => {
   const { scavenge = '', event = '', count = '' } = call.params;
@@ -179,7 +179,7 @@ export const scavengeHistory: Handler = (call, app) => {
   return backwardPage(call, app, `$scavenges-${decodeSegment(scavenge)}`, event, countOf(count), true, chosen);
 };
 
-/** The description document of a stream (http-api.md 2.12); only for those who ask for its media type. */
+/** The description document of a stream; only for those who ask for its media type. */
 function descriptionText(stream: string, asked: Representation): string {
   const family = asked.mediaType.includes('.kurrent.') ? 'kurrent' : 'eventstore';
   const link = (types: readonly string[]): string => {

@@ -35,7 +35,7 @@ const ALL = '/streams/%24all';
 const SCAVENGES = '/streams/%24scavenges';
 const STREAM = '/streams/:stream';
 
-/** The paths under `/streams` (http-api.md section 2). `$all` and literal segments come before variables. */
+/** The paths under `/streams`. `$all` and literal segments come before variables. */
 export const STREAM_ROUTES: readonly Route[] = [
   { path: ALL, methods: 'POST, DELETE, GET, GET, OPTIONS', operations: named('$all', { GET: READ_ALL, POST: APPEND, DELETE: DELETE_STREAM }) },
   { path: `${ALL}/filtered`, methods: 'GET, GET, OPTIONS', operations: { GET: READ_FILTERED } },

@@ -7,7 +7,7 @@ import type { App, Call, Reply } from '../http/context.ts';
 import { commonHeaders } from '../http/reply.ts';
 import { baseOf, escapeName } from '../http/url.ts';
 
-/** Bodies of the users API (http-api.md section 6). Members are found in any case; those that mean nothing are ignored. */
+/** Bodies of the users API. Members are found in any case; those that mean nothing are ignored. */
 
 /** Largest body of a request about a user. */
 export const USER_BODY_BYTES_MAX = 65_536;
@@ -71,7 +71,7 @@ function groupsOf(members: Members): readonly string[] {
   throw new SkuaError('invalid_user', 'groups must be an array of strings.', { member: 'groups' });
 }
 
-/** Documents of the users API, member by member as in http-api.md section 6. */
+/** Documents of the users API, member by member as the reference has them. */
 
 /** Numbers that the reference's replies end with. They mean nothing to clients. */
 const UPDATE_TYPE_ID = 259;

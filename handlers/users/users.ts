@@ -14,7 +14,7 @@ import {
   createdReply, currentReply, detailsReply, identityReply, listReply, newPasswordOf, newUserOf, passwordChangeOf, updatedReply, userChangeOf,
 } from './documents.ts';
 
-/** Users over HTTP (http-api.md section 6; who may do what: options-and-security.md section 9). Absent while security is off. */
+/** Users over HTTP. Absent while security is off. */
 
 /** GET `/users`; with `?passwordFormats=true` each with how its password is stored, which the reference's answer does not have. */
 const listUsers: Handler = async (call, app) => {
@@ -75,7 +75,7 @@ function requireSelf({ principal }: Call, login: string): void {
   if (login !== principal.name) throw refusal(principal, 'A password is changed by its user only. An administrator can set another one with reset-password.');
 }
 
-/** GET `/admin/login`: who the caller is (http-api.md 3.6). */
+/** GET `/admin/login`: who the caller is. */
 export const loginEcho: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
   return identityReply(call, call.principal.name, call.principal.roles, app.world.clock.nowMs());
@@ -119,7 +119,7 @@ const USER = '/users/:login';
 const UPDATE = operation('administrators', 'writes', updateUser, USER_DOCS.update, 'user.update');
 const DELETE = operation('administrators', 'writes', deleteUser, USER_DOCS.delete, 'user.delete');
 
-/** The paths of users (http-api.md section 6). `$current` stands escaped, as `$all` does in streams/routes.ts. */
+/** The paths of users. `$current` stands escaped, as `$all` does in streams/routes.ts. */
 export const USERS_ROUTES: readonly Route[] = [
   { path: '/users', methods: 'GET, POST, OPTIONS', operations: { GET: operation('administrators', 'here', inRoom(listUsers), USER_DOCS.list), POST: operation('administrators', 'writes', createUser, USER_DOCS.create, 'user.create') } },
   {

@@ -7,7 +7,7 @@ export const SURFACES = ['embedded', 'testing', 'emmett'];
 /** Packages that a program brings itself, where it imports a surface that is made for them: they are not in the bundles. */
 export const PEERS = ['@event-driven-io/emmett'];
 
-/** Other names that the sources have for them: two versions of Emmett are installed here, since another package wants an older one (.github/CONTRIBUTING.md). */
+/** Other names that the sources have for them: two versions of Emmett are installed here, since another package wants an older one. */
 export const PEER_NAMES = { 'emmett-current': '@event-driven-io/emmett' };
 
 /** Surfaces that programs may also ask for by `require`, with a file of their own for that: local/testing/testing.cjs is dist/testing.cjs. */

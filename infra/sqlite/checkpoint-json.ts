@@ -1,7 +1,7 @@
 import type { ScavengeCheckpoint, ScavengePoint, ScavengeStage, StreamHandle } from '../../core/ports/scavenge-state.ts';
 import { parseTimestamp, timestampText } from '../../core/time.ts';
 
-/** Text of the checkpoint row; scavenge.md section 3.1, disk-format.md section 8. */
+/** Text of the checkpoint row (core/scavenge/FORMAT.md, "Checkpoint"). */
 
 const STAGES: readonly ScavengeStage[] = ['Accumulating', 'Calculating', 'ExecutingChunks', 'MergingChunks', 'ExecutingIndex', 'Cleaning', 'Done'];
 const STAGES_BY_CHUNK: readonly ScavengeStage[] = ['Accumulating', 'ExecutingChunks'];

@@ -37,7 +37,7 @@ interface SqliteScavengeStatesOptions {
 }
 
 /**
- * The scavenge database of a node: a file of SQLite, in the format of the reference (disk-format.md section 8).
+ * The scavenge database of a node: a file of SQLite, in the format of the reference.
  *
  * Its connections are all of one process, on any of its threads, and no other process may open it while there is one. So
  * SQLite keeps the index of the write-ahead log in the memory of the process and makes no `-shm` file: mapped to a file

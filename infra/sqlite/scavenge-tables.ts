@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 
-/** Tables of the scavenge database, written letter for letter as the reference does (disk-format.md section 8), and what is asked of them. */
+/** Tables of the scavenge database, written letter for letter as the reference does (core/scavenge/FORMAT.md, "Tables"), and what is asked of them. */
 
 export const SCHEMA_VERSION = 1;
 

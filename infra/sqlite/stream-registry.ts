@@ -9,7 +9,7 @@ const ENTRIES_MAX = 1_000_000;
 /** A cache that would hold more code units is emptied: names can be long, and a worker's heap is limited. */
 const UNITS_MAX = 16_777_216;
 
-/** Which name uses which hash, and which names share one; scavenge.md section 4.4. Errors are those of SQLite. */
+/** Which name uses which hash, and which names share one. Errors are those of SQLite. */
 export class StreamRegistry {
   readonly #sql: Statements;
   readonly #hasher: StreamHasher;

@@ -29,7 +29,7 @@ export interface Output {
   readonly columns?: number;
 }
 
-/** Exit codes of every command (design section 11). */
+/** Exit codes of every command. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, refused: 4, interrupted: 130 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 

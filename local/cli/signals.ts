@@ -33,10 +33,7 @@ interface HangUp {
   release(): void;
 }
 
-/**
- * SIGHUP asks for a reload (options-and-security.md section 13). Listen before anything slow begins: without a listener the
- * signal ends the process.
- */
+/** SIGHUP asks for a reload. Listen before anything slow begins: without a listener the signal ends the process. */
 export function listenForHangUp(process: Pick<Surroundings, 'on' | 'off'>, log: Log): HangUp {
   let reload: (() => Promise<unknown>) | null = null;
   const listener = () => {

@@ -13,7 +13,7 @@ import type { Fence, Passage } from '../../handlers/http/cluster.ts';
 type EpochOf = Pick<MemberLog, 'epoch'>;
 
 /**
- * What another member has passed on is decided, in its turn, only while the epoch in which it was sent is the newest in the log,
+ * Rule 13 of core/cluster/README.md: what another member has passed on is decided, in its turn, only while the epoch in which it was sent is the newest in the log,
  * and this member wrote that. The log itself proves it: a write that takes its place in front of a commit has seen all commits before, and with
  * them every epoch. Whoever brought it, no write takes its place that has waited for too long (`Patience`).
  */

@@ -91,8 +91,8 @@ export class PeerAgent extends Agent {
 }
 
 /**
- * Why a member's certificate is none for these names (options-and-security.md sections 5.3 and 5.4): alternative names count, the common
- * name only where there are none; a wildcard stands for the whole first label.
+ * Why a member's certificate is none for these names: alternative names count, the common name only where there are none; a wildcard
+ * stands for the whole first label.
  */
 export function identityProblem(certificate: X509Certificate, names: readonly string[]): Error | undefined {
   const subject = certificate.subjectAltName === undefined ? 'default' : 'never';

@@ -60,8 +60,8 @@ const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]'
 interface Folders { readonly db: string; readonly index: string }
 
 /**
- * Says in which order disk snapshots have to be taken (rule 5 of the interface document): one of both folders at once where they
- * are on one volume, else the index first, so that it never knows more than the log. Exit code 1 when that can't be told.
+ * Says in which order disk snapshots have to be taken: one of both folders at once where they are on one volume, else
+ * the index first, so that it never knows more than the log. Exit code 1 when that can't be told.
  */
 export async function checkVolumes(wish: SourceWish & { readonly json: boolean }, io: Io): Promise<ExitCode> {
   const folders = wish.db === null ? await foldersOfNode(NodeClient.of(wish, io.env)) : { db: path.resolve(wish.db), index: path.resolve(wish.index ?? path.join(wish.db, 'index')) };

@@ -17,8 +17,8 @@ export function tlsModeOf({ Insecure, DisableTls, Dev }: Values): TlsMode {
 }
 
 /**
- * Combinations that a node refuses to start with (section 3): throws a ConfigError with all of them. Gives warnings of
- * what will be ignored.
+ * Combinations that a node refuses to start with: throws a ConfigError with all of them. Gives warnings of what will
+ * be ignored.
  */
 export function checkConfig(config: Config): string[] {
   const problems = [...directoryProblems(config), ...memoryProblems(config), ...storageProblems(config), ...clusterProblems(config), ...autoScavengeProblems(config), ...backupProblems(config), ...proofProblems(config), ...proxyProblems(config), ...corsProblems(config)];
@@ -63,7 +63,7 @@ function storageProblems({ values, given, spelling }: Config): string[] {
   return problems;
 }
 
-/** Only where it was asked for: otherwise it is off, and says so (auto-scavenge.md section 2.1). */
+/** Only where it was asked for: otherwise it is off, and says so. */
 function autoScavengeProblems({ values, spelling }: Config): string[] {
   if (values['AutoScavenge:Enabled'] !== true || (!values.Dev && !values.MemDb)) return [];
   const [mode, option] = values.Dev ? ['dev mode', 'Dev'] as const : ['mem-db', 'MemDb'] as const;

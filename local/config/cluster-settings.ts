@@ -14,7 +14,7 @@ export function isMember(values: Values, given: (name: OptionName) => boolean): 
 /** Characters of a secret: it stands in a header. */
 const SECRET_MAX = 1_024;
 
-/** Combinations of options of a cluster that a node refuses to start with (options-and-security.md section 3, and ours). */
+/** Combinations of options of a cluster that a node refuses to start with. */
 export function clusterProblems(config: Config): string[] {
   const { values, given, spelling } = config;
   const { ClusterSize } = values;

@@ -25,8 +25,7 @@ export interface ConfigSources {
 
 /**
  * The options of a node: defaults, under the YAML file, under the environment, under the command line. Throws a
- * ConfigError with everything that is wrong: unknown names, values, combinations (options-and-security.md sections 1
- * and 3).
+ * ConfigError with everything that is wrong: unknown names, values, combinations.
  */
 export function loadConfig(sources: ConfigSources, groups: readonly OptionGroup[] = OPTION_GROUPS): Config {
   const names = new Names(groups);

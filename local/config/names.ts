@@ -4,7 +4,7 @@ import type { OptionGroup, OptionSpec } from './option.ts';
 
 export const ENVIRONMENT_PREFIX = 'SERVER_';
 
-/** How an option is spelt where (options-and-security.md section 1.1). */
+/** How an option is spelt where. */
 type Spelling = (name: string) => string;
 
 /** `MaxAppendSize` -> `--max-append-size`. */

@@ -6,7 +6,7 @@ const NO_EFFECT = 'it has no effect and will be removed';
 
 const TERABYTE = 1_099_511_627_776;
 
-/** Options of section 2.1: how the process as a whole behaves. */
+/** How the process as a whole behaves. */
 export const application = {
   Config: option(path('FILE'), '/etc/skua/skua.conf', 'Configuration file in YAML. The default one may be missing, one named here may not'),
   Help: flag(boolean, 'Show the options and exit'),
@@ -34,7 +34,7 @@ export const application = {
   WorkerThreads: option(integer('COUNT', 0, 1_024), 0, 'Ignored', { deprecated: NO_EFFECT }),
 };
 
-/** Options of section 2.4: files, memory and checks of the store. */
+/** Files, memory and checks of the store. */
 export const database = {
   Db: option(path('DIR'), './data', 'Data directory, created when absent'),
   Index: optional(path('DIR'), 'Directory of the index', { fallbackText: 'index in the data directory' }),
@@ -52,7 +52,6 @@ export const database = {
   UnsafeIgnoreHardDelete: flag(boolean, 'Let a scavenge remove the marks of hard-deleted streams too: their names can then be used again, from event 0 on'),
 };
 
-/** Options of section 2.5. */
 export const scavenge = {
   DisableScavengeMerging: flag(boolean, 'Leave small chunk files as they are after a scavenge'),
   KeepDataOfDeletedStreams: flag(boolean, 'Leave the data of the last event of a soft-deleted stream in the files for ever, as the reference database does. Otherwise a scavenge empties it, and only its number, id and type stay'),
@@ -66,7 +65,7 @@ export const scavenge = {
 
 const PORT_MAX = 65_535;
 
-/** Options of section 2.2: where the node listens, and what it serves there. */
+/** Where the node listens, and what it serves there. */
 const network = {
   NodeIp: option(ip, '127.0.0.1', 'Address to listen on', { aliases: ['HttpIp', 'ExtIp'] }),
   NodePort: option(integer('PORT', 0, PORT_MAX), 2113, 'Port to listen on; 0 takes any free one', { aliases: ['HttpPort', 'ExtPort'] }),
@@ -90,7 +89,7 @@ const network = {
 
 const FOUND_IN_LOG = 'it is not needed: members find each other through the log that they share';
 
-/** Options of section 2.3. Who is a member is said by `isMember` of `cluster-settings.ts`. */
+/** Who is a member is said by `isMember` of `cluster-settings.ts`. */
 export const cluster = {
   ClusterSize: option(integer('COUNT'), 1, 'Members with a vote that the cluster is meant to have. Half of them and one more elect a leader. Above 1, or with Db beside Storage, the node is a member: the log that all share is in Storage, its own copy in Db'),
   ClusterSecret: optional(text('SECRET', { mayBeEmpty: true }), 'Secret by which the members of a cluster know each other, the same at all of them. With TLS it is needed where their certificates are for servers alone (no clientAuth), as those of public authorities are', { isSensitive: true }),
@@ -114,7 +113,7 @@ export const cluster = {
 const onReload = { isReloadable: true };
 const password = text('PASSWORD', { mayBeEmpty: true });
 
-/** Options of section 2.6. A reload takes the files up again, also under the same names. */
+/** A reload takes the files up again, also under the same names. */
 const certificates = {
   CertificateFile: optional(path('FILE'), 'Certificate of the node: a bundle in PKCS#12, or PEM or DER with the key in a file of its own', onReload),
   CertificatePrivateKeyFile: optional(path('FILE'), 'Private key of the certificate in PEM', onReload),
@@ -126,7 +125,6 @@ const certificates = {
 
 const FIRST_START = 'counts at the first start on a directory only';
 
-/** Options of section 2.7. */
 export const users = {
   DefaultAdminPassword: option(loginPassword, 'changeit', `Password with which the user admin is created; ${FIRST_START}`, { isSensitive: true, isEnvironmentOnly: true }),
   DefaultOpsPassword: option(loginPassword, 'changeit', `Password with which the user ops is created; ${FIRST_START}`, { isSensitive: true, isEnvironmentOnly: true }),
@@ -138,7 +136,6 @@ export const users = {
 const LEVELS = ['Default', 'Verbose', 'Trace', 'Debug', 'Information', 'Warning', 'Error', 'Fatal', 'Critical', 'None'] as const;
 type LevelName = (typeof LEVELS)[number];
 
-/** Options of section 2.8. */
 export const logging = {
   Log: optional(path('DIR'), 'Directory for log files', { fallbackText: 'no log files' }),
   LogLevel: option(oneOf('LEVEL', LEVELS, { info: 'Information', warn: 'Warning', off: 'None' }), 'Default', 'Least important lines to log; also debug, info, warn, error, off', { isReloadable: true, fallbackText: 'Default, which is Information' }),
@@ -166,7 +163,7 @@ export function logLevelOf(name: LevelName): 'debug' | 'info' | 'warn' | 'error'
 
 const MINUTES_PER_WEEK = 10_080;
 
-/** Options of scavenges on a schedule (auto-scavenge.md section 2.1; the others are ours). */
+/** Options of scavenges on a schedule. */
 export const autoScavenge = {
   'AutoScavenge:Enabled': optional(boolean, 'Scavenge on a schedule. Off in any case without a licence, and with --dev and --mem-db, beside which it must not be switched on', { fallbackText: 'true where the licence grants it' }),
   'AutoScavenge:TimeZone': option(timeZone, 'UTC', 'Time zone of the schedule, such as Europe/Oslo'),
@@ -213,7 +210,7 @@ export const proof = {
 
 const secret = { isSensitive: true };
 
-/** Options of sections 2.9 and 12: connectors and webhooks. */
+/** Connectors and webhooks. */
 export const connectors = {
   'Connectors:Enabled': option(boolean, true, 'Run connectors, and offer the paths below /connectors and /webhook'),
   'Connectors:DataProtection:Token': optional(text('TOKEN'), 'Secret under which secrets of connectors are sealed. Without one connectors with secrets are refused', secret),

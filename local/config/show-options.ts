@@ -102,7 +102,7 @@ function describe({ kind, description, deprecated, fallbackText }: OptionSpec<un
 
 /**
  * The options in force in two parts, given ones and defaults, groups and names in alphabetical order, each with its
- * value and its source (options-and-security.md section 1.5). A secret is masked where there is one.
+ * value and its source. A secret is masked where there is one.
  */
 export function dumpLines({ settings }: Config): readonly string[] {
   const all = [...settings.values()];

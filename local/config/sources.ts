@@ -16,8 +16,8 @@ interface Word {
 
 /**
  * Reads the words behind `skua start`: `--name value`, `--name=value`, the same with one dash or a slash, `name=value`,
- * and for switches `--name`, `--name+` and `--name-` (options-and-security.md section 1.1). A switch takes the next
- * word only when that is `true` or `false`; every other option takes it unless it is an option itself.
+ * and for switches `--name`, `--name+` and `--name-`. A switch takes the next word only when that is `true` or
+ * `false`; every other option takes it unless it is an option itself.
  */
 export function readCommandLine(words: readonly string[], names: Names): Reading {
   const given: Given[] = [];

@@ -15,9 +15,9 @@ export const YAML_LENGTH_MAX = 65_536;
 const SUGGESTIONS_MAX = 50;
 
 /**
- * Reads a YAML file (options-and-security.md section 1.2): a mapping of options, nested ones as sections, of the first
- * document. All values are taken as they are written, so that `0x10`, `010` and `yes` mean what they do elsewhere.
- * Throws a ConfigError that names file, line and cause for what is no such file.
+ * Reads a YAML file: a mapping of options, nested ones as sections, of the first document. All values are taken as
+ * they are written, so that `0x10`, `010` and `yes` mean what they do elsewhere. Throws a ConfigError that names file,
+ * line and cause for what is no such file.
  */
 export function readYaml(text: string, file: string, names: Names): Reading {
   if (text.length > YAML_LENGTH_MAX) throw new ConfigError([`${file} is larger than ${YAML_LENGTH_MAX} characters: that is no configuration file.`], file);

@@ -2,7 +2,7 @@
 
 /**
  * The store without a server: what `skua/embedded` promises. These types name nothing of the insides, and stay what they are within
- * a major version (CHANGELOG.md).
+ * a major version.
  */
 
 /** Where the events are kept; exactly one of them. */

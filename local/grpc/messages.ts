@@ -1,7 +1,7 @@
 import { GrpcError, STATUS } from '../../handlers/grpc/call.ts';
 import { PREFIX_BYTES } from '../../handlers/grpc/messages/wire.ts';
 
-/** Longest message that is taken, in bytes (grpc-api.md section 1.1). */
+/** Longest message that is taken, in bytes. */
 export const MESSAGE_BYTES_MAX = 16_767_216;
 
 /** A message that comes in parts is put together in a buffer that begins with so many bytes, and grows by this factor: never by what its prefix declares. */

@@ -143,7 +143,7 @@ function drained(reply: ServerResponse, { stalls }: Flow): Promise<void> {
   });
 }
 
-/** Longest request line in bytes; beyond it 414 (http-api.md 1.2). */
+/** Longest request line in bytes; beyond it 414. */
 export const REQUEST_LINE_BYTES_MAX = 8_192;
 
 /** So long a refused client may still read the answer; a connection cut off at once would take it away. */

@@ -29,7 +29,7 @@ const LEVELS: Readonly<Record<LineLevel, { readonly name: string; readonly short
   debug: { name: 'Debug', short: 'DBG' }, info: { name: 'Information', short: 'INF' }, warn: { name: 'Warning', short: 'WRN' }, error: { name: 'Error', short: 'ERR' },
 };
 
-/** The line of log files and of the console format `Json` (options-and-security.md section 2.8), with its line break. */
+/** The line of log files and of the console format `Json`, with its line break. */
 export function jsonLine(event: LogEvent): string {
   const { atMs, level, message, fields } = event;
   const head = { '@t': localTime(atMs), '@mt': cut(message, MESSAGE_LENGTH_MAX), '@l': LEVELS[level].name };

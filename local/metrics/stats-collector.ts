@@ -21,7 +21,7 @@ interface StatsParts {
 }
 
 /**
- * The statistics of http-api.md section 4.3, collected every period. Branches of the reference that have no honest
+ * The statistics of `/stats`, collected every period. Branches of the reference that have no honest
  * counterpart here are left out: `proc.tcp`, rates of contentions and exceptions, the generations of its garbage
  * collector, all queues but that of the writer, caches of records and transactions.
  */

@@ -44,7 +44,7 @@ interface NodeFigures {
   readonly connections?: () => number | Promise<number>;
 }
 
-/** Status of the index by the phase of a start (http-api.md section 5). */
+/** Status of the index by the phase of a start. */
 const INDEX_AT_START: Readonly<Record<string, string>> = { 'recovering-log': 'Opening', 'verifying-index': 'Initializing', 'rebuilding-index': 'Rebuilding' };
 
 /** Statuses, the start's progress, the certificate's end, connections; and the store's metrics once it is open. */

@@ -13,7 +13,7 @@ const NAMES = [
   'eventstore_persistent_sub_park_message_requests_total',
 ] as const;
 
-/** Metrics of persistent subscriptions, by the names of the reference (http-api.md section 5). Numbers of events are those of groups of streams, positions those of groups of `$all`. */
+/** Metrics of persistent subscriptions, by the names of the reference. Numbers of events are those of groups of streams, positions those of groups of `$all`. */
 export function subscriptionMetrics(figures: () => Promise<readonly GroupInfo[]>, clock: Clock): Collector {
   return async (metrics) => {
     const infos = await figures();

@@ -17,8 +17,8 @@ const GROUP_BUCKETS: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512,
 const LONG_BUCKETS: readonly number[] = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200];
 
 /**
- * Every metric of a node. Names are those of http-api.md section 5 and scavenge.md section 11 where these have one, so
- * that dashboards go on working; the rest are ours.
+ * Every metric of a node. Names are those of the reference where it has one, so that dashboards go on working; the
+ * rest are ours.
  */
 export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   // What the node does

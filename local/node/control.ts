@@ -154,7 +154,7 @@ export interface LastEpoch {
 const STREAM = '$epoch-information';
 const NONE: LastEpoch = { position: -1, number: -1, id: '00000000-0000-0000-0000-000000000000' };
 
-/** The newest epoch of the log. Members that are zero are left out of its record (disk-format.md section 3.7). */
+/** The newest epoch of the log. Members that are zero are left out of its record. */
 export async function lastEpoch(store: Pick<EventStore, 'readEvent'>): Promise<LastEpoch> {
   try {
     const { data } = await store.readEvent(STREAM, 'last');

@@ -39,9 +39,9 @@ interface ReloadableCertificates<Values> {
 
 export interface Reloader<Values> {
   /**
-   * Takes the configuration file and the certificates up again, all or nothing (options-and-security.md section 13). A request
-   * during a reload waits for it and for one more, which all that wait share: what they want was perhaps changed after
-   * the running one looked. Errors: `reload_failed` (data: file, reason): nothing was changed.
+   * Takes the configuration file and the certificates up again, all or nothing. A request during a reload waits for it and for
+   * one more, which all that wait share: what they want was perhaps changed after the running one looked. Errors:
+   * `reload_failed` (data: file, reason): nothing was changed.
    */
   reload(trigger: string): Promise<ReloadResult>;
   /** The options as they were read last; those that are not reloadable may not be in force. */

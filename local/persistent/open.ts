@@ -30,7 +30,7 @@ export interface OpenSubscriptions {
   close(): Promise<void>;
 }
 
-/** The persistent subscriptions of a node (core/persistent/README.md). */
+/** The persistent subscriptions of a node. */
 export function openSubscriptions({ store, cluster, log, clock }: OpenSubscriptionsOptions): OpenSubscriptions {
   const parts = { store, clock, ids: systemIds, log, hasher: streamHasher };
   // What is compiled for groups is kept apart from what is for requests.

@@ -31,7 +31,7 @@ interface CompletionOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Takes the completion out of a run's newest events, as soon as they hold it (scavenge.md section 10.2); nulls where it never comes. */
+/** Takes the completion out of a run's newest events, as soon as they hold it; nulls where it never comes. */
 export async function readCompletion(newest: (count: number) => Promise<readonly HistoryEvent[]>, { waitMs = WAIT_MS, clock = systemClock, signal }: CompletionOptions = {}): Promise<Completion> {
   for (let waitedMs = 0; waitedMs < waitMs && (waitedMs === 0 || signal?.aborted !== true); waitedMs += TRY_EVERY_MS) {
     if (waitedMs > 0) await clock.sleep(TRY_EVERY_MS, signal);

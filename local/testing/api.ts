@@ -29,7 +29,7 @@ export interface TestNodeOptions {
    */
   readonly storage?: 'memory' | 'folder';
   /**
-   * Further options of the node by the names that its documentation has (`skua start --help`, OPTIONS.md), such as `{ MaxAppendSize: '1MiB' }`. Those that the other members decide, such as
+   * Further options of the node by the names that its documentation has (`skua start --help`, local/config/OPTIONS.md), such as `{ MaxAppendSize: '1MiB' }`. Those that the other members decide, such as
    * NodePort, Db and Insecure, are refused. Environment variables and configuration files are not looked at.
    */
   readonly options?: Readonly<Record<string, string | number | boolean>>;

@@ -9,7 +9,7 @@ import { parseCertificates, readBounded, readPkcs12, readPkcs12Key, readPrivateK
 import { shakeHands } from './shake-hands.ts';
 import { buildChain } from './verify-chain.ts';
 
-/** The options of options-and-security.md section 2.6. */
+/** The options about certificates. */
 export interface CertificateOptions {
   readonly certificateFile: string;
   /** Null where the certificate's file is PKCS#12 and holds the key, too. */
@@ -65,10 +65,9 @@ interface NodeParts {
 }
 
 /**
- * Loads the node's certificate, its key and the trusted roots, and verifies them (options-and-security.md sections 5.1
- * and 5.2; other than there, certificates may stand in the file in any order, a root among them). Where no roots are named, the node's own certificate is verified by those in its file, else by the
- * operating system's, of which nothing else is used; nothing is fetched. Errors: `certificate_invalid`
- * (data: file and reason of the first problem, and all `problems`).
+ * Loads the node's certificate, its key and the trusted roots, and verifies them. Certificates may stand in the file in any order, a root among them. Where no roots are named,
+ * the node's own certificate is verified by those in its file, else by the operating system's, of which nothing else is used; nothing is fetched. Errors: `certificate_invalid` (data: file and
+ * reason of the first problem, and all `problems`).
  */
 export async function loadCertificates(options: CertificateOptions, nowMs: number, systemRoots = SYSTEM_ROOTS): Promise<CertificateSet> {
   const parts = options.certificatePrivateKeyFile === null ? await fromPkcs12(options) : await fromPem(options, options.certificatePrivateKeyFile);

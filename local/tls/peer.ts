@@ -14,9 +14,8 @@ const CLIENT_AUTHENTICATION = '1.3.6.1.5.5.7.3.2';
 const peers = new WeakMap<Socket, Principal>();
 
 /**
- * Judges the certificate of a client when its handshake is done (options-and-security.md section 5.4): another node is the
- * system user. Returns why the certificate proves nothing, or null when it does or there is none. `formerNames`: those of nodes before a change that has not
- * reached all of them yet.
+ * Judges the certificate of a client when its handshake is done: another node is the system user. Returns why the certificate proves nothing, or null when
+ * it does or there is none. `formerNames`: those of nodes before a change that has not reached all of them yet.
  */
 export function judgePeer(socket: TLSSocket, { reservedNodeCommonName, trustsNodes }: Pick<CertificateSet, 'reservedNodeCommonName' | 'trustsNodes'>, formerNames: readonly string[] = []): string | null {
   const certificate = socket.getPeerX509Certificate();
@@ -56,8 +55,8 @@ function nodeProblem(certificate: X509Certificate, reservedName: string | null, 
 const WILDCARD_LABELS_MIN = 3;
 
 /**
- * Whether a certificate's common name matches the reserved name of the nodes (options-and-security.md section 5.3): label
- * by label, in any case, where the reserved name may have `*` as its first label.
+ * Whether a certificate's common name matches the reserved name of the nodes: label by label, in any case, where the
+ * reserved name may have `*` as its first label.
  */
 export function matchesReservedName(commonName: string, reservedName: string): boolean {
   if (isIP(commonName) !== 0 || isIP(reservedName) !== 0) return commonName === reservedName;

@@ -49,8 +49,8 @@ export function parseCertificates(bytes: Buffer, file: string, count = BUNDLE_MA
 }
 
 /**
- * The trusted roots: the first certificate of every file in a directory that has one of the usual endings
- * (options-and-security.md section 5.1). Errors: `certificate_invalid` with all files that can't be read.
+ * The trusted roots: the first certificate of every file in a directory that has one of the usual endings.
+ * Errors: `certificate_invalid` with all files that can't be read.
  */
 export async function readRoots(directory: string): Promise<HeldCertificate[]> {
   const names = await list(directory);

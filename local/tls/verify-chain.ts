@@ -18,8 +18,8 @@ interface ChainParts {
 type Chain = { readonly path: readonly HeldCertificate[] } | { readonly problem: Problem };
 
 /**
- * Builds the chain node, intermediates, one of the roots (options-and-security.md section 5.2): every signature holds,
- * every certificate is in date, and those that sign are authorities that may.
+ * Builds the chain node, intermediates, one of the roots: every signature holds, every certificate is in date, and
+ * those that sign are authorities that may.
  */
 export function buildChain(parts: ChainParts): Chain {
   const expired = outOfDate(parts.node, parts.nowMs);

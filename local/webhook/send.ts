@@ -75,7 +75,7 @@ async function beginningOf(response: Response): Promise<string> {
   return text.slice(0, SHOWN_LENGTH_MAX).replaceAll(/\p{Cc}+/gu, ' ').trim();
 }
 
-/** What an answer to a call means (webhook-source.md part 7), and with which code a command ends. */
+/** What an answer to a call means, and with which code a command ends. */
 
 const MEANINGS: ReadonlyMap<number, string> = new Map([
   [200, 'The script skipped the call, and the connector answers such calls with 200 (its setting skippedStatus): nothing is written.'],

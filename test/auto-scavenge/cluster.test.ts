@@ -3,7 +3,7 @@ import { SkuaError } from '../../core/errors.ts';
 import { HOUR, HOURLY, LOST_MS, MINUTE } from './kit.ts';
 import { ClusterKit } from './cluster-kit.ts';
 
-/** Auto-scavenge over a cluster: design.md section 12, rule 15. Each member has its own driver, orders and handlers. */
+/** Auto-scavenge over a cluster: rule 15 of core/cluster/README.md. Each member has its own driver, orders and handlers. */
 
 /** A cycle is due, and the first member was started. */
 async function begun(names = 'A B C', stopsAtOnce = true): Promise<ClusterKit> {

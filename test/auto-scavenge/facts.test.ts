@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { formatFact, parseFact } from '../../core/auto-scavenge/facts.ts';
 import type { Fact } from '../../core/auto-scavenge/facts.ts';
 
-/** The JSON of auto-scavenge.md section 11.2, to the letter. */
+/** The JSON of core/auto-scavenge/README.md, "What is stored", to the letter. */
 
 const AT = Date.UTC(2024, 9, 21, 14, 3, 7, 120);
 const T = '2024-10-21T14:03:07.12+00:00';

@@ -14,7 +14,7 @@ import { createSchedule } from '../../infra/schedule.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { LightLog, LightStore } from './light-store.ts';
 
-/** The scenarios of auto-scavenge.md section 16, one driver on node `self` with nodes that answer as a test says. */
+/** What the scenarios have: one driver on node `self` with nodes that answer as a test says. */
 
 /** 00:00 on a Monday. */
 export const T0 = Date.UTC(2024, 0, 1);

@@ -4,8 +4,7 @@ import { DAILY, DAY, HOUR, HOURLY, Kit, MINUTE, T0, unreachable, WEEKLY } from '
 import type { KitOptions } from './kit.ts';
 
 /**
- * The scenarios of auto-scavenge.md section 16 by their numbers, each with its expectation or what design.md section 9 made of it. Rows 75 to 95 are about
- * HTTP, licences and options and stand in the tests of those.
+ * The scenarios by their numbers, each with its expectation. Those from 75 to 95 are about HTTP, licences and options and stand in the tests of those.
  */
 
 type Row = readonly [number: number | string, name: string, options: KitOptions, run: (kit: Kit) => Promise<void>];

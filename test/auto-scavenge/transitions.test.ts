@@ -3,7 +3,7 @@ import { SkuaError } from '../../core/errors.ts';
 import { HOUR, Kit, MINUTE, unreachable } from './kit.ts';
 import type { KitOptions } from './kit.ts';
 
-/** The transition table of auto-scavenge.md section 10, a row a test, but for those that a scenario plays (14, 19 to 24, 26 to 28, 31 to 33). Row 41 is about HTTP. Row 40 has no counterpart:
+/** The transition table, a row a test. Row 41 is about HTTP. Row 40 has no counterpart:
  * a driver of ours does not stop for good. After a write that failed it reads the state anew (rows 38 and 39), and commands are answered as before. */
 
 /** Every state, and the events that lead to it. B is away, so that nothing moves on by itself. */
@@ -55,7 +55,7 @@ describe('commands', () => {
     expect(await command(at(code), pause)).toBe(expected);
   });
 
-  test.each([['S', 10], ['M', 10], ['P', 11]] as const)('pause in %s, which stops at once: 200 (row %i and design.md section 9)', async (code, _) => {
+  test.each([['S', 10], ['M', 10], ['P', 11]] as const)('pause in %s, which stops at once: 200 (row %i)', async (code, _) => {
     const kit = at(code);
     kit.node('B', { stop: () => ({ kind: 'stopped' }) });
     expect(await command(kit, pause)).toBe(`paused | ${code === 'P' ? '' : 'preq '}paused | Paused`);
@@ -165,7 +165,7 @@ describe('writes that fail', () => {
   });
 });
 
-describe('lost nodes (design.md section 9)', () => {
+describe('lost nodes', () => {
   test.each([['S', 'start B'], ['M', 'ask B']] as const)('in %s: Errored after half an hour without an answer', async (code, call) => {
     const kit = at(code);
     kit.stored();

@@ -10,7 +10,7 @@ import { encodeText } from '../../core/text.ts';
 import { append, CHUNK_BYTES, clock, copy, filesOf, hashesOf, openSource, recorder, restored, stopped, withSource } from './copy-kit.ts';
 import { putFile } from '../log/kit.ts';
 
-/** Rules 6 to 8 of the interface document: files, names and the order of copying. */
+/** Files, names and the order of copying. */
 
 let source: MemoryStorage;
 /** Ids by stream, as they were acknowledged. */
@@ -38,7 +38,7 @@ const CHECKPOINTS = ['copy chaser.chk', 'copy epoch.chk', 'copy writer.chk', 'co
 const tables = (count: number, what = 'copy') => Array.from({ length: count }, () => [`${what} index/GUID`, `${what} index/GUID.bloomfilter`]).flat();
 
 describe('a full copy', () => {
-  test('of a stopped directory goes by rule 6: index checkpoints, index files, checkpoints, chunks', async () => {
+  test('of a stopped directory goes in this order: index checkpoints, index files, checkpoints, chunks', async () => {
     await put(source, 'index/scavenging/scavenging.db', 'database');
     const target = new MemoryStorage();
     const { steps, onStep } = recorder();
@@ -96,7 +96,7 @@ describe('a full copy', () => {
 });
 
 describe('a differential copy', () => {
-  test('goes by rules 7 and 8', async () => {
+  test('copies the last chunk anew, and removes old ones last', async () => {
     await put(source, 'index/scavenging/scavenging.db', 'database');
     const target = new MemoryStorage();
     await copy(source, target, 'full');

@@ -40,7 +40,7 @@ test('the files that are listed stay what they were', async () => {
   await open.close();
 });
 
-test('the order is that of the seed, with the ongoing chunk up to the end of the log', async () => {
+test('the order is that of copying, with the ongoing chunk up to the end of the log', async () => {
   const open = await openSmall(new MemoryStorage());
   await append(open, 'orders', 45);
   const hold = await open.hold();

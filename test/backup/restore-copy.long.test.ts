@@ -45,7 +45,7 @@ describe('a restore from copied files', () => {
     expect(await findFormatErrors(target)).toEqual([]);
   });
 
-  it('cuts the log at chaser.chk, as rule 6 has it, whatever was copied behind it', async () => {
+  it('cuts the log at chaser.chk, whatever was copied behind it', async () => {
     const records = await readRawLog(source);
     for (const at of [records.length - 3, Math.floor(records.length / 2)]) {
       const chaser = records.slice(0, at).filter(endsWrite).map(endOf).at(-1)!;

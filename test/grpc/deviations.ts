@@ -7,7 +7,7 @@ export interface Deviation {
 
 const DEVIATIONS: readonly Deviation[] = [
   {
-    reason: 'The recorded node neither answers nor ends such a call (grpc-api.md sections 3.1 and 3.4): who asks for nothing, or leaves out what is required, is told.',
+    reason: 'The recorded node neither answers nor ends such a call: who asks for nothing, or leaves out what is required, is told.',
     calls: {
       'read: uuid option absent': ['ends with 3 uuid_option is not set: say whether ids are to come as text (string) or as numbers (structured).'],
       'all: count 0': ['ends with 3 A read of no events has nothing to give: ask for 1 or more.'],
@@ -17,7 +17,7 @@ const DEVIATIONS: readonly Deviation[] = [
     },
   },
   {
-    reason: 'What a name holds that is no header text is encoded in trailers, where the recorded node fails (section 1.4).',
+    reason: 'What a name holds that is no header text is encoded in trailers, where the recorded node fails.',
     calls: {
       'trailers: read of a tombstoned non-ASCII stream': ["ends with 9 Event stream 'é-日本' is deleted. instead of 2 Received HTTP status code 500", 'trailer exception: stream-deleted instead of undefined', 'trailer stream-name: é-日本 instead of undefined'],
       'trailers: delete of a tombstoned non-ASCII stream': ["ends with 9 Event stream 'é-日本' is deleted. instead of 2 Received HTTP status code 500", 'trailer exception: stream-deleted instead of undefined', 'trailer stream-name: é-日本 instead of undefined'],
@@ -30,7 +30,7 @@ const DEVIATIONS: readonly Deviation[] = [
     calls: { 'sub: access revoked while live': ['ends with 7 Access Denied', '2 (confirmation, caught_up) instead of 3 (confirmation, caught_up, event)'] },
   },
   {
-    reason: 'Who reads a live subscription too slowly is not cut off: what he has missed comes from the log (section 3.5 rule 4).',
+    reason: 'Who reads a live subscription too slowly is not cut off: what he has missed comes from the log.',
     calls: { 'sub: slow consumer while live': ['never ends', '92 messages instead of 51'] },
   },
   {
@@ -49,7 +49,7 @@ const DEVIATIONS: readonly Deviation[] = [
     },
   },
   {
-    reason: 'A batch call that was half-closed ends when all is answered (section 3.8 rule 5).',
+    reason: 'A batch call that was half-closed ends when all is answered.',
     calls: {
       'batch: absolute deadline in the past': ['ends with 0 '],
       'batch: zero duration': ['ends with 0 '],
@@ -73,7 +73,7 @@ const DEVIATIONS: readonly Deviation[] = [
     },
   },
   {
-    reason: 'Without a login, where the anonymous caller may use no stream, a batch call ends as a call before anything of it is read (section 3.8; the recorded node answers each append, and holds what comes meanwhile).',
+    reason: 'Without a login, where the anonymous caller may use no stream, a batch call ends as a call before anything of it is read (the recorded node answers each append, and holds what comes meanwhile).',
     calls: {
       'batch: no credentials': ['ends with 7 Access Denied', '0 () instead of 1 (correlation_id+error+stream_identifier)'],
     },
@@ -85,13 +85,13 @@ const DEVIATIONS: readonly Deviation[] = [
     },
   },
   {
-    reason: 'This node is another one: it offers what it has, and says so by the version from which clients expect it (section 8); redaction there is none.',
+    reason: 'This node is another one: it offers what it has, and says so by the version from which clients expect it; redaction there is none.',
     calls: {
       'features: without credentials': ['[0].methodsNamed.event_store.client.redaction.redaction/geteventpositions: nothing instead of ""', '[0].methodsNamed.event_store.client.redaction.redaction/switchchunks: nothing instead of ""', '[0].methodsNamed.event_store.client.persistent_subscriptions.persistentsubscriptions/truncateparked: "stream, all" instead of nothing', '[0].methodsNamed.kurrentdb.protocol.v2.streams.streamsservice/appendsession: "" instead of nothing', '[0].methodsNamed.kurrentdb.protocol.v2.streams.streamsservice/appendrecords: "" instead of nothing', '[0].event_store_server_version: "26.1.0" instead of "23.10.8"'],
     },
   },
   {
-    reason: 'Statistics are for those who may see them over HTTP, too, and a period of nothing is refused (section 9): the recorded node never answers.',
+    reason: 'Statistics are for those who may see them over HTTP, too, and a period of nothing is refused: the recorded node never answers.',
     calls: {
       'stats: without credentials': ['ends with 7 Access Denied', '0 () instead of 1 (stats)'],
       'stats: period 0': ['ends with 3 refresh_time_period_in_ms is 0: give the time between two messages in milliseconds, at least 100.'],
@@ -115,7 +115,7 @@ const DEVIATIONS: readonly Deviation[] = [
     },
   },
   {
-    reason: 'A changed password counts at once: the recorded node remembers the old one for a while (section 6).',
+    reason: 'A changed password counts at once: the recorded node remembers the old one for a while.',
     calls: {
       'users: change password, wrong current': ['ends with 7 Access Denied instead of 16 Unauthenticated', 'trailer exception: access-denied instead of undefined'],
       'users: details with the old password': ['ends with 16 Unauthenticated instead of 0 ', '0 () instead of 1 (user_details)'],
@@ -157,7 +157,7 @@ const DEVIATIONS: readonly Deviation[] = [
     },
   },
   {
-    reason: 'The scavenge that was not found is named, as the table of section 1.4 has it.',
+    reason: 'The scavenge that was not found is named.',
     calls: {
       'operations: stop scavenge, unknown id': ['trailer scavenge-id: one instead of undefined'],
       'operations: stop scavenge, current, none running': ['trailer scavenge-id: one instead of undefined'],
@@ -175,12 +175,12 @@ const DEVIATIONS: readonly Deviation[] = [
     },
   },
   {
-    reason: 'What is open when the node stops ends with a status that says to go elsewhere, where the recorded node resets it (section 1.6).',
+    reason: 'What is open when the node stops ends with a status that says to go elsewhere, where the recorded node resets it.',
     calls: {
       'shutdown: subscription to a stream, open': ['ends with 14 Server Is Not Ready instead of 13 Received RST_STREAM with code 0 (Call ended without gRPC status)'],
       'shutdown: subscription to $all, open': ['ends with 14 Server Is Not Ready instead of 13 Received RST_STREAM with code 0 (Call ended without gRPC status)'],
       'shutdown: batch append, open': ['ends with 14 Server Is Not Ready instead of 13 Received RST_STREAM with code 0 (Call ended without gRPC status)'],
-      // Statistics come at once (section 9).
+      // Statistics come at once.
       'shutdown: stats, open': ['ends with 14 Server Is Not Ready instead of 13 Received RST_STREAM with code 0 (Call ended without gRPC status)', '1 (stats) instead of 0 ()'],
     },
   },

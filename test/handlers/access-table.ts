@@ -6,8 +6,8 @@ import { PROOF_ID } from '../support/fake-erasure.ts';
 import { gossipOf, instanceOf, LOG_ID } from '../support/fake-cluster.ts';
 
 /**
- * What every operation of the route table is expected to answer, and to whom; options-and-security.md sections 8 and 9,
- * written down here a second time so that a change of the route table or of the rules shows.
+ * What every operation of the route table is expected to answer, and to whom, written down here a second time so that a
+ * change of the route table or of the rules shows.
  */
 
 export const CALLERS = ['anonymous', 'wrong', 'plain', 'ops', 'keeper', 'admin'] as const;

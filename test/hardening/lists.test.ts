@@ -37,7 +37,7 @@ import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
 
 /**
  * A user in `$ops` whom the lists of a stream deny everything gets nothing of it, and changes nothing about it, by any operation over HTTP or method of gRPC:
- * over a real store with real users, proofs of erasure and groups. Groups themselves are for whoever has the role, as the specification has them.
+ * over a real store with real users, proofs of erasure and groups. Groups themselves are for whoever has the role.
  */
 
 /** What stands in the stream, in its metadata, and in its list: nothing of it may stand in an answer. */

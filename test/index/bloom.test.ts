@@ -16,7 +16,7 @@ function bitsByBigInt(hi: number, lo: number, bits: number): number[] {
   });
 }
 
-describe('bloom filter, disk-format.md section 7.6', () => {
+describe('bloom filter', () => {
   it('has files of the documented sizes', () => {
     expect([10_000, 250_000, 256_000_000, 4_000_000_000].map(bloomFileBytes)).toEqual([10_752, 266_752, 273_066_752, 4_266_666_752]);
     expect([1, 40_003, 1_000_000, 10 ** 12].map(tableFilterBytes)).toEqual([10_000, 10_000, 250_000, 4_000_000_000]);

@@ -26,7 +26,7 @@ async function filled(storage: Storage, streams = 100): Promise<void> {
   await filter.close();
 }
 
-describe('stream existence filter, disk-format.md section 7.7', () => {
+describe('stream existence filter', () => {
   it('writes the documented bytes and finds them again', async () => {
     const storage = new MemoryStorage();
     const filter = await openFilter(storage);

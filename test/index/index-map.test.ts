@@ -11,7 +11,7 @@ function mapText(body: string): Uint8Array {
   return encodeText(md5Hex(encodeText(body)).toUpperCase() + body);
 }
 
-describe('index map, disk-format.md section 7.1', () => {
+describe('index map', () => {
   it('is written as documented', () => {
     expect(decodeText(formatIndexMap(EMPTY_INDEX_MAP, nodeDigests))).toBe('7B3FA3A59A5AA04F058659D4997A2E22\n2\n-1/-1\n2147483647\n');
     expect(decodeText(formatIndexMap(ONE, nodeDigests))).toBe(`E0807562346E4439DB5E298E343AB2AF\n2\n1400/1400\n2147483647\n0,0,${NAME}\n`);

@@ -27,7 +27,7 @@ function verification(hash: (w: Int32Array, n: number, seed: number) => number):
   return hash(words, 1_024, 0);
 }
 
-describe('stream hash, disk-format.md section 7.4', () => {
+describe('stream hash', () => {
   it.each(NAMES)('hashes %j from text and from UTF-8', (name, hi, lo) => {
     const out = new Hash64();
     streamHasher.hash(name, out);

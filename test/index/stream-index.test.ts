@@ -200,7 +200,7 @@ describe('stream index', () => {
   });
 });
 
-describe('a damaged index, disk-format.md section 7.8', () => {
+describe('a damaged index', () => {
   const empty = { commitCheckpoint: -1, prepareCheckpoint: -1 };
 
   it.each<[string, RegExp, (storage: MemoryStorage, files: readonly string[]) => Promise<void>]>([

@@ -33,7 +33,7 @@ async function openReader(storage: Storage, path: string, cacheDepth = 16, budge
   return { reader, cache };
 }
 
-describe('index table, disk-format.md section 7.2', () => {
+describe('index table', () => {
   it('is the documented one byte for byte', async () => {
     const storage = new MemoryStorage();
     await writeTable(storage, 'index/00000000-0000-4000-8000-000000000001', EXAMPLE);
@@ -56,7 +56,7 @@ describe('index table, disk-format.md section 7.2', () => {
     expect(await verify(storage, 'index/00000000-0000-4000-8000-000000000001')).toBeNull();
   });
 
-  it('has midpoints where the specification puts them', () => {
+  it('has midpoints where the format puts them', () => {
     expect([0, 1, 3, 65_536, 2_000_000, 100_000_000].map((n) => midpointCount(n, 16))).toEqual([0, 2, 3, 65_536, 65_536, 524_288]);
     expect([0, 1, 2, 3].map((k) => midpointIndex(k, 4, 10))).toEqual([0, 3, 6, 9]);
     expect([0, 1].map((k) => midpointIndex(k, 2, 1))).toEqual([0, 0]);

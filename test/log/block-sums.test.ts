@@ -16,7 +16,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
 import { checkpoint, contentOf, contents, copyTo, flip, putFile, resize, setCheckpoint } from './kit.ts';
 
-/** Who has changed the chunk being written since its checksums were written down, and what the next start makes of it: the table of core/log/README.md. */
+/** Who has changed the chunk being written since its checksums were written down, and what the next start makes of it: the table of core/log/README.md, "What a crash leaves". */
 
 /** Sixteen blocks. */
 const CHUNK = 1_048_576;

@@ -15,7 +15,7 @@ import { nodeDigests } from '../../infra/digests.ts';
 import { bytesOf, examplePrepare } from '../support/golden.ts';
 import { contentOf } from './kit.ts';
 
-/** Golden bytes of disk-format.md sections 1.1, 2.1, 2.2, 2.8 and 4. */
+/** Golden bytes of chunk files and checkpoints (core/log/FORMAT.md). */
 
 const CHUNK_SIZE = 268_435_456;
 const CHUNK_ID = bytesOf('ff 19 96 6f 86 8b 11 d0 b4 2d 00 c0 4f c9 64 ff');
@@ -34,7 +34,7 @@ function recordAt(position: number): Uint8Array {
   return record;
 }
 
-describe('section 2.1: header', () => {
+describe('header', () => {
   it('of chunk 7 is the example', () => {
     const header = { version: 3, chunkSize: CHUNK_SIZE, startNumber: 7, endNumber: 7, isScavenged: false, chunkId: CHUNK_ID };
     const bytes = encodeHeader(header);
@@ -55,7 +55,7 @@ describe('section 2.1: header', () => {
   });
 });
 
-describe('section 2.2: footer', () => {
+describe('footer', () => {
   it('of the examples is written and read', () => {
     const plain = encodeFooter(123, 123, 0);
     expect(plain.length).toBe(128);
@@ -81,7 +81,7 @@ describe('section 2.2: footer', () => {
   });
 });
 
-describe('section 2.8: whole files', () => {
+describe('whole files', () => {
   it('the completed chunk 7 has the recorded MD5', async () => {
     const storage = new MemoryStorage();
     const cache = new BlockCache(1 << 20);
@@ -151,7 +151,7 @@ describe('section 2.8: whole files', () => {
   });
 });
 
-describe('section 1.1: file names', () => {
+describe('file names', () => {
   it('are six digits each', () => {
     expect(chunkFileName(7, 12)).toBe('chunk-000007.000012');
     expect(parseChunkFileNames(['chunk-000002.000001', 'chunk-000001.000000', 'chunk-1.0', 'chunk-000003.000000.tmp', 'Chunk-000004.000000'])).toEqual([
@@ -167,7 +167,7 @@ describe('section 1.1: file names', () => {
   });
 });
 
-describe('section 4: checkpoints', () => {
+describe('checkpoints', () => {
   it('are eight bytes, little-endian', async () => {
     const storage = new MemoryStorage();
     const checkpoint = await Checkpoint.open(storage, 'epoch.chk', -1);

@@ -7,7 +7,7 @@ import { openTestStore } from '../support/test-store.ts';
 import { CHUNK, openTestLog, step } from './kit.ts';
 import { bySize } from '../support/run-size.ts';
 
-/** The epochs of a log are a chain: disk-format.md section 3.7. */
+/** The epochs of a log are a chain. */
 
 const MODES = ['drop', 'keep', 'partial', 'clean'] as const;
 

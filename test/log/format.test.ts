@@ -8,7 +8,7 @@ import { timestampText } from '../../core/time.ts';
 import { i32, putI32 } from '../../core/bytes.ts';
 import { bytesOf, exampleCommit, examplePrepare, exampleTombstone, exampleEpochJson, EXAMPLE_MS, EXAMPLE_TICKS } from '../support/golden.ts';
 
-/** Golden bytes of disk-format.md section 3: what we write is exactly this, and what we read of it is exactly that. */
+/** Golden bytes of records (core/log/FORMAT.md, "Records"): what we write is exactly this, and what we read of it is exactly that. */
 
 function frameOf(bytes: Uint8Array, position: number): RecordFrame {
   const frame = new RecordFrame();
@@ -28,7 +28,7 @@ const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 const CORRELATION = '0a0b0c0d-0e0f-1011-1213-141516171819';
 const EVENT_ID = '11223344-5566-7788-99aa-bbccddeeff00';
 
-describe('section 0: GUIDs and timestamps', () => {
+describe('GUIDs and timestamps', () => {
   it('stores the first three groups of a GUID byte-reversed', () => {
     expect(guid(EVENT_ID)).toEqual(bytesOf('44 33 22 11 66 55 88 77 99 aa bb cc dd ee ff 00'));
     expect(guidToText(guid(EVENT_ID), 0)).toBe(EVENT_ID);
@@ -53,7 +53,7 @@ describe('section 0: GUIDs and timestamps', () => {
   });
 });
 
-describe('section 3.4: prepare', () => {
+describe('prepare', () => {
   const input = {
     position: 1000, flags: 0x0127, transactionPosition: 1000, transactionOffset: 0, expectedVersion: -1, stream: utf8('order-42'), eventId: guid(EVENT_ID),
     correlationId: guid(CORRELATION), timestampMs: EXAMPLE_MS, timestampTicks: EXAMPLE_TICKS, eventType: utf8('OrderPlaced'), data: utf8('{"total":12.5}'), metadata: new Uint8Array(0),
@@ -126,7 +126,7 @@ describe('section 3.4: prepare', () => {
   });
 });
 
-describe('section 3.5: commit', () => {
+describe('commit', () => {
   it('is read as the example', () => {
     const frame = frameOf(exampleCommit(), 2000);
     expect([frame.type, frame.ownPosition]).toEqual([COMMIT, 2000]);
@@ -154,7 +154,7 @@ describe('section 3.5: commit', () => {
   });
 });
 
-describe('section 3.7: epoch', () => {
+describe('epoch', () => {
   it('is written and read as the example', () => {
     const json = utf8(exampleEpochJson());
     expect(json.length).toBe(191);

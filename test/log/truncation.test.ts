@@ -8,7 +8,7 @@ import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { appendGroup, checkpoint, CHUNK, contentOf, contents, copyTo, logText, openTestLog, putFile, recordAt, setCheckpoint, textOf } from './kit.ts';
 
-/** truncate.chk: disk-format.md section 4.3. */
+/** What `truncate.chk` asks for. */
 
 const NAMES = [0, 1, 2, 3].map((number) => `chunk-00000${number}.000000`);
 const RECORDS = [1_000, 2_000, 500] as const;

@@ -13,7 +13,7 @@ import { readTar } from '../support/tar.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
 import { CONNECT, drain, engineOver, readWhole } from './support.ts';
 
-/** Directories of the reference with groups at work, and what its client was told and got (fixtures/README.md). */
+/** Directories of the reference with groups at work, and what its client was told and got (test/fixtures/README.md). */
 
 interface Recorded {
   readonly said?: Record<string, readonly { readonly number: string; readonly retry: number; readonly ofEvent: string; readonly stream: string; readonly link?: { readonly stream: string; readonly number: string } }[]>;

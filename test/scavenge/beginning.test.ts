@@ -3,7 +3,7 @@ import type { ScavengeCheckpoint, ScavengePoint, ScavengeStage } from '../../cor
 import { decideBeginning } from '../../core/scavenge/beginning.ts';
 import { TrailingCheckpoint } from '../../core/scavenge/chunk-execution.ts';
 
-/** The table of scavenge.md section 3, row by row; chunks of 100 bytes, point n in chunk n. */
+/** What a run begins with, by what it finds; chunks of 100 bytes, point n in chunk n. */
 const CHUNK = 100;
 const point = (eventNumber: number): ScavengePoint => ({ position: eventNumber * CHUNK + 60, eventNumber, effectiveNowMs: 0, threshold: 7 });
 const done = (eventNumber: number): ScavengeCheckpoint => ({ point: point(eventNumber), stage: 'Done' });
@@ -51,7 +51,7 @@ test.each([
   expect(begin(checkpoint, latest, true)).toEqual(expectedOfSyncOnly);
 });
 
-/** The examples of section 6.5: two threads, chunks that end at 10, 20, 30, 40 and 50. */
+/** Two threads, chunks that end at 10, 20, 30, 40 and 50. */
 test.each([
   [[20, 30, 40, 10, 50], [40, 50]],
   [[20, 30, 40, 50, 10], [50]],

@@ -3,7 +3,7 @@ import { expectWorld } from './notation-check.ts';
 import type { Expectation } from './notation-check.ts';
 import { learn, Learner } from './learn-kit.ts';
 
-/** Rows of scavenge.md section 16 of which `tables-records` and `tables-emptied` see the outcome, wherever the index lies. */
+/** Rows of the tables (tables-coverage.test.ts) whose outcome is what is stored, before any file is changed. */
 const ROWS: readonly (Expectation & { row: number; log: string })[] = [
   { row: 74, log: 'a0@old, a1@old, a2@fresh, a3@fresh, M0(a){age} | SP', weights: [3, 0], dp: { a: 0 }, mdp: { a: 3 } },
   { row: 76, log: 'a0..a259 | a260, M0(a){mc=1}, SP', weights: [520, 0], dp: { a: 260 } },

@@ -28,7 +28,7 @@ function ruleFor(rows: Parameters<typeof statesWith>[0], more: Parameters<typeof
   return new KeepRule(statesWith(rows, hasher).open(), runSettings(more), hasher);
 }
 
-describe('which records stay (scavenge.md 6.2)', () => {
+describe('which records stay', () => {
   it.each([
     [2, NOW_MS, 0, false], [3, NOW_MS - 2 * DAY_MS - 1, 9_999, false], [3, NOW_MS - 2 * DAY_MS, 4, false],
     [3, NOW_MS - 2 * DAY_MS, 5, true], [3, NOW_MS - 2 * DAY_MS, 6, true], [5, 0, 0, false], [6, 0, 0, true],

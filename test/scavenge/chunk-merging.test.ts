@@ -28,7 +28,7 @@ async function footerOf(storage: Storage, name: string) {
   return decodeFooter(name, bytes.subarray(bytes.length - FOOTER_BYTES), bytes.length);
 }
 
-describe('groups of one pass (scavenge.md section 7)', () => {
+describe('groups of one pass', () => {
   const chunks = (...sizes: number[]) => sizes.map((dataBytes, i) => ({ startNumber: i, endNumber: i, dataBytes }));
   const groups = (given: { startNumber: number; endNumber: number; dataBytes: number }[]) => mergeGroups(given, 100).map((group) => group.map((chunk) => chunk.startNumber));
 
@@ -49,7 +49,7 @@ describe('groups of one pass (scavenge.md section 7)', () => {
 });
 
 describe('merging chunks', () => {
-  it('gives the example of disk-format.md 2.8, byte for byte', async () => {
+  it('gives the example, byte for byte', async () => {
     const storage = new MemoryStorage();
     const size = 268_435_456;
     // Stream, type and data of 10, 1 and 22 bytes make a record of 123 with its frame.

@@ -78,7 +78,7 @@ test('a run that has to execute a damaged chunk ends as Errored with its name, a
   expect(await findingsOf(world.storage)).toEqual([`${SECOND}: md5_mismatch`]);
 });
 
-test('a merge of a damaged chunk is told of in the history, and its files stay (scavenge.md section 7)', async () => {
+test('a merge of a damaged chunk is told of in the history, and its files stay', async () => {
   const world = await openWorld({ scavenge: { mergesWhileExecuting: false } });
   await fill(world.open);
   let damaged = '';

@@ -4,7 +4,7 @@ import { parseTimeSpan, timeSpanText } from '../../core/time.ts';
 import { decodeText, encodeText } from '../../core/text.ts';
 import { append, eventsOf, fill, historyOf, openWorld, runToEnd, type World } from './control-kit.ts';
 
-/** Rows 119 to 124 of scavenge.md section 16.11, and the texts of section 10. */
+/** Rows 119 to 124 of the tables (tables-history.test.ts), and the texts of the history. */
 
 const METADATA = '{"$maxAge":2592000,"$acl":{"$r":"$ops","$w":[],"$d":[],"$mr":[],"$mw":[]}}';
 const NODE = '127.0.0.1:2113';

@@ -15,7 +15,7 @@ function entries(stream: string, positions: readonly number[], from = 0): Entry[
 /** Entries of one stream at 0, 100, 200, ... */
 const SIX = entries('a', [0, 100, 200, 300, 400, 500]);
 
-describe('index execution of one stream, scavenge.md section 8', () => {
+describe('index execution of one stream', () => {
   it.each<[string, (world: IndexWorld) => void, string]>([
     ['keeps all of a stream without a row', () => {}, '0 1 2 3 4 5'],
     ['keeps from the discard point on', (w) => w.original('a', { discardPoint: 3, maybeDiscardPoint: 5 }), '3 4 5'],

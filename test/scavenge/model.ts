@@ -1,9 +1,9 @@
 import type { RawPrepare, RawRecord } from './raw-log.ts';
 
 /**
- * A naive judge of single events: which records a scavenge must remove, worked out from the whole log by the sentences of
- * scavenge.md, sections 4 to 6, without chunks, weights, batches or discard points: each by its own number and time. It
- * supposes what the store sees to: no transactions.
+ * A naive judge of single events: which records a scavenge must remove, worked out from the whole log
+ * without chunks, weights, batches or discard points: each by its own number and time. It supposes what the store sees
+ * to: no transactions.
  */
 
 export type Reason = 'tombstone' | 'superseded' | 'tb' | 'count' | 'age';

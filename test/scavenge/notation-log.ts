@@ -99,7 +99,7 @@ class Encoding {
     return out;
   }
 
-  /** A framed commit record, disk-format.md section 3.5. The records of its transaction get their numbers here. */
+  /** A framed commit record. The records of its transaction get their numbers here. */
   #commit(spec: RecordSpec, position: number): Uint8Array {
     const transaction = this.#transactions.get(spec.transaction!)!;
     const { stream, data, hasTombstone } = transaction;

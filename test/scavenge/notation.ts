@@ -1,5 +1,5 @@
 /**
- * The notation of scavenge.md section 16.1, in which the tables of scenarios are written:
+ * The notation in which the tables of scenarios are written:
  *
  *   log    := chunk { '|' chunk }            chunk := ['!'] record { ',' record } | '∅' | '='
  *   a0     event 0 of stream a; a0..a3 four of them; a0' another record with the same number

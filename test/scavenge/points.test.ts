@@ -4,7 +4,7 @@ import { ANY } from '../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../core/text.ts';
 import { append, CHUNK_BYTES, checkpointOf, eventsOf, openWorld, runToEnd, setMetadata } from './control-kit.ts';
 
-/** Scavenge points; scavenge.md section 1. */
+/** Scavenge points. */
 
 const EMPTY = new Uint8Array(0);
 const chunkOf = (position: number) => Math.floor(position / CHUNK_BYTES);

@@ -16,7 +16,7 @@ import { readIndexEntries } from './notation-world.ts';
 
 /**
  * Recorded directories before and after a scavenge of the reference, and how the one is brought to where the reference
- * began: fixtures/README.md, "Comparing after a scavenge".
+ * began.
  */
 
 export interface RawRecord {

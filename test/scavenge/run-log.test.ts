@@ -5,7 +5,7 @@ import { queryOf, RunLog, weightText } from '../../core/scavenge/run-log.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
-/** Lines and metrics; scavenge.md section 11. */
+/** Lines and metrics. */
 
 test('weights have no decimals and digits in groups', () => {
   expect([0, 2, 999, 1_250, 1_250.4, 12_345_678, 0.5].map(weightText)).toEqual(['0', '2', '999', '1,250', '1,250', '12,345,678', '1']);

@@ -3,7 +3,7 @@ import { checkRow, nameOf } from './notation-check.ts';
 import type { Row } from './notation-check.ts';
 import { parseLog } from './notation.ts';
 
-/** scavenge.md section 16.10: chunks that an earlier scavenge emptied while their index entries stayed. */
+/** Chunks that an earlier scavenge emptied while their index entries stayed. */
 
 const ROWS: readonly Row[] = [
   { row: 106, log: '!a0, a1 | SP', left: '=', idx: 'a0, a1, SP', rows: { a: 'gone' } },

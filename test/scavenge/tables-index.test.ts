@@ -5,7 +5,7 @@ import { nodeDigests } from '../../infra/digests.ts';
 import { checkRow, expectWorld } from './notation-check.ts';
 import { readIndexEntries, World } from './notation-world.ts';
 
-/** scavenge.md section 16.11, rows 111 to 114: merging, threads and index tables; `index.test.ts` has rows 115 to 118. */
+/** Rows 111 to 118: merging, threads and index tables. */
 
 describe('16.11 merging and threads', () => {
   const LOG = 'a0, b0 | a1, a2, M0(a){mc=1} | SP';

@@ -9,7 +9,7 @@ import { parseLabels } from './notation.ts';
 import { World } from './notation-world.ts';
 import { bySize } from '../support/run-size.ts';
 
-/** scavenge.md section 16.12 and row 125: what readers see after a run. */
+/** Row 125 and those behind it: what readers see after a run. */
 
 /** Labels of the records of `$all` before the scavenge point. */
 async function allLabels(open: OpenStore, world: World, direction: 'forward' | 'backward', count: number): Promise<string[]> {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { checkRow, nameOf } from './notation-check.ts';
 import type { Row } from './notation-check.ts';
 
-/** scavenge.md sections 16.2 to 16.8: one run for the scavenge point of the log. */
+/** One run for the scavenge point of the log. */
 
 const TOMBSTONES: readonly Row[] = [
   { row: 1, log: 'a0, T(a) | SP', left: 'T(a) | SP' },

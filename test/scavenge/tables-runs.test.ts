@@ -9,7 +9,7 @@ import { pointOf } from './notation-log.ts';
 import { World } from './notation-world.ts';
 import type { Hooks, Run, RunOptions, WorldOptions } from './notation-world.ts';
 
-/** scavenge.md section 16.9 and row 26: what a run finds of earlier ones, and runs that are stopped and resumed. */
+/** Row 26, and rows 88 to 105: what a run finds of earlier ones, and runs that are stopped and resumed. */
 
 const NO_DATA: OriginalStreamData = { isTombstoned: false, maxAge: null, maxCount: null, truncateBefore: null, discardPoint: 0, maybeDiscardPoint: 0, status: STATUS_ACTIVE };
 

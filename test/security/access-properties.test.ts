@@ -24,7 +24,7 @@ interface Question {
   readonly allowAnonymous: boolean;
 }
 
-/** Section 8.2 once more, as plainly as it can be said. */
+/** The rules of access lists once more, as plainly as they can be said. */
 function expected({ who, action, stream, acls, user, system, allowAnonymous }: Question): 'ok' | 'access_denied' | 'not_authenticated' {
   const no = who.name === null ? 'not_authenticated' : 'access_denied';
   if (stream === '') return expected({ who, action, stream: '$all', acls, user, system, allowAnonymous });

@@ -95,7 +95,7 @@ describe('keys', () => {
   });
 });
 
-/** Rows of the decision "licence" of design section 9: what is configured, and why the feature is off; null: it is on. */
+/** What is configured, and why the feature is off; null: it is on. */
 const DECISIONS: readonly (readonly [string, Partial<LicenceConfig>, RegExp | null])[] = [
   ['no key: the built-in licence grants everything', {}, null],
   ['no key, with an issuer', { issuerKey: { pem: PEM } }, null],

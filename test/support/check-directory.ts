@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Storage } from '../../core/ports/storage.ts';
 
 /**
- * An independent reading of a data directory after a clean stop, by the checklist of disk-format.md section 10. It
- * shares no code with what it judges.
+ * An independent reading of a data directory after a clean stop. It shares no code with what it judges.
  */
 export async function findFormatErrors(storage: Storage): Promise<string[]> {
   const wrong: string[] = [];

@@ -7,7 +7,7 @@ export type ExpectedRead = readonly StoredEvent[] | { readonly error: 'stream-de
 interface Rules { readonly maxCount: number; readonly truncateBefore: number; readonly maxAgeMs: number }
 const NO_RULES: Rules = { maxCount: Infinity, truncateBefore: 0, maxAgeMs: Infinity };
 
-/** Expected forward read of each stream, by disk-format.md section 6: deletion, `$maxCount`, `$tb` and `$maxAge`. */
+/** Expected forward read of each stream, by deletion, `$maxCount`, `$tb` and `$maxAge`. */
 export function foldStreams(all: readonly StoredEvent[], nowMs: number): Map<string, ExpectedRead> {
   const streams = new Map<string, StoredEvent[]>();
   for (const event of all) {

@@ -1,4 +1,4 @@
-/** The worked examples of disk-format.md as bytes. */
+/** Worked examples of records as bytes. */
 
 export function bytesOf(hex: string): Uint8Array {
   return Uint8Array.from(hex.trim().split(/\s+/), (byte) => Number.parseInt(byte, 16));
@@ -8,7 +8,7 @@ export function bytesOf(hex: string): Uint8Array {
 export const EXAMPLE_MS = 1_704_164_645_678;
 export const EXAMPLE_TICKS = 9_012;
 
-/** Section 3.4: event 0 of `order-42` at position 1000. */
+/** Event 0 of `order-42` at position 1000. */
 export function examplePrepare(): Uint8Array {
   return bytesOf(`
     73 00 00 00 00 01 e8 03 00 00 00 00 00 00 27 01
@@ -21,7 +21,7 @@ export function examplePrepare(): Uint8Array {
     2e 35 7d 00 00 00 00 73 00 00 00`);
 }
 
-/** Section 3.4: the tombstone of the same stream at position 5000. */
+/** The tombstone of the same stream at position 5000. */
 export function exampleTombstone(): Uint8Array {
   return bytesOf(`
     68 00 00 00 00 01 88 13 00 00 00 00 00 00 2e 00
@@ -33,7 +33,7 @@ export function exampleTombstone(): Uint8Array {
     65 74 65 64 00 00 00 00 00 00 00 00 68 00 00 00`);
 }
 
-/** Section 3.5: the commit at 2000 of the transaction at 1500, first event 7. */
+/** The commit at 2000 of the transaction at 1500, first event 7. */
 export function exampleCommit(): Uint8Array {
   return bytesOf(`
     3a 00 00 00 01 01 d0 07 00 00 00 00 00 00 dc 05
@@ -43,7 +43,7 @@ export function exampleCommit(): Uint8Array {
     00 00`);
 }
 
-/** Section 3.7: data of the first epoch of a fresh directory. */
+/** Data of the first epoch of a fresh directory. */
 export function exampleEpochJson(): string {
   return `{
   "epochId": "6f9619ff-8b86-d011-b42d-00c04fc964ff",

@@ -28,8 +28,8 @@ export function isModelMetadata(data: Uint8Array, isJson: boolean): boolean {
 }
 
 /**
- * Stream metadata read the obvious way (disk-format.md 6.2; lists that can't be understood shut the stream). Numbers beyond 2^53
- * are rounded, which only `$tb` can meet.
+ * Stream metadata read the obvious way (lists that can't be understood shut the stream). Numbers beyond 2^53 are rounded, which
+ * only `$tb` can meet.
  */
 export function modelMetadata(data: Uint8Array, isJson: boolean): StreamMetadata {
   if (data.length === 0) return {};

@@ -22,7 +22,7 @@ import type { CopyProgress, CopyStep } from './target.ts';
 
 /** Every folder of a data directory. */
 const FOLDERS = ['', INDEX_FOLDER, folderOf(EXISTENCE_DATA_PATH), DATABASE_FOLDER, PROOF_FOLDER];
-/** Rule 6: index checkpoint files, other index files; the files of the log follow. */
+/** In this order: index checkpoint files, other index files; the files of the log follow. */
 const INDEX_ORDER: readonly SnapshotKind[] = ['existence-checkpoint', 'index-map', 'index-table', 'bloom-filter', 'existence-filter', 'scavenge-database'];
 /** Written from the snapshot's own figures. */
 const OWN_CHECKPOINTS: ReadonlySet<string> = new Set((['chaser', 'epoch', 'writer', 'proposal'] as const).map(checkpointFile));
@@ -56,7 +56,7 @@ export interface CopyReport {
 }
 
 /**
- * Copies the files of a node into a directory, in the orders of the interface document (section 8, rules 6 to 8). A node, of
+ * Copies the files of a node into a directory, in the order of its snapshot (core/backup/source/snapshot.ts). A node, of
  * the reference database too, starts on the result when `chaser.chk` has been copied over `truncate.chk`.
  *
  * What a crash leaves: before the marker, what was there; after it, a copy that says it is unfinished and that a repeat
@@ -111,7 +111,7 @@ async function checkTarget(storage: Storage, nodeId: string, mode: CopyOptions['
   return isUnfinished;
 }
 
-/** Rule 6. Into a directory that an unfinished copy left, it copies what is not there whole, and removes what it has not copied. */
+/** Index first, then the log. Into a directory that an unfinished copy left, it copies what is not there whole, and removes what it has not copied. */
 async function copyAll({ source }: CopyOptions, target: CopyTarget): Promise<void> {
   const { snapshot } = source;
   const chunks = chunksOf(snapshot);
@@ -155,7 +155,7 @@ const REPLACED_CHUNK = /^chunk-\d{6}\.\d{6}\.old$/;
 /** Chunk files that are copied at once: while one waits for its sync, the other one is read. */
 const PARALLEL = 2;
 
-/** Checkpoint files in the order of rule 8: what the reader has done, then the writer's. */
+/** Checkpoint files in this order: what the reader has done, then the writer's. */
 const CHECKPOINT_ORDER = ['chaser', 'epoch', 'writer', 'proposal'] as const;
 
 /**

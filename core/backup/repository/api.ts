@@ -9,7 +9,7 @@ import type { Shape } from '../../shape.ts';
 import type { BlobRef, Manifest, ManifestKey, ManifestSummary, ShippedPiece } from './manifest.ts';
 
 /**
- * A repository of backups in an object store; core/backup/README.md has its layout. Every read is verified: what does not fit its
+ * A repository of backups in an object store; its layout: core/backup/FORMAT.md. Every read is verified: what does not fit its
  * checksum, or says what no such object may say, is `repository_damaged`, with the object's key in `data.key`. Objects with other names than a repository
  * gives are passed over, and never removed.
  */

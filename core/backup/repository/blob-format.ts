@@ -3,9 +3,9 @@ import type { Digests } from '../../ports/digests.ts';
 import { encodeText } from '../../text.ts';
 
 /**
- * Layout of a blob (core/backup/README.md): header, frames, table of frames. The header says where the table is, so that any range
- * of the content is found; the table comes last, so that content whose stored length is known can be stored while it is read
- * for the first time. All integers little-endian:
+ * Layout of a blob (core/backup/FORMAT.md, "Blob"): header, frames, table of frames. The header says where the table is, so
+ * that any range of the content is found; the table comes last, so that content whose stored length is known can be stored
+ * while it is read for the first time. All integers little-endian:
  *
  * | Offset | Size | Field |
  * |---|---|---|

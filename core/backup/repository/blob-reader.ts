@@ -55,7 +55,7 @@ class FrameBuffers {
   }
 }
 
-/** Plain content of a blob (core/backup/README.md). A piece may be used again after the next one was asked for. Throws `repository_damaged` before any byte that is not as it was written. */
+/** Plain content of a blob. A piece may be used again after the next one was asked for. Throws `repository_damaged` before any byte that is not as it was written. */
 export async function* readBlobContent(world: ReaderWorld, ref: BlobRef, range: ByteRange | undefined, signal?: AbortSignal, checks: FrameChecks = 'each'): AsyncGenerator<Uint8Array, void, undefined> {
   const blob = await openBlob(world, ref.blob, signal);
   if (blob.header.sizeBytes !== ref.sizeBytes) throw damaged(world.objects.place, blob.key, `holds ${blob.header.sizeBytes} bytes where ${ref.sizeBytes} were backed up`);

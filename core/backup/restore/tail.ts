@@ -176,7 +176,7 @@ export class ShippedEpochs {
   }
 }
 
-/** Members that are zero are left out; disk-format.md section 3.7. */
+/** Members that are zero are left out. */
 const epochShape = record<{ readonly epochNumber?: number }>({ epochNumber: optional(whole(-1)) });
 
 function epochNumberOf(text: string, position: number): number {

@@ -43,9 +43,8 @@ export interface LogState {
 }
 
 /**
- * Lists the files of a node in the order in which the seed has them copied (maintenance-interface.md section 8, rules 6 to 8).
- * The index comes before the log, so that it never knows more than the log. Whoever calls sees to it that no scavenge
- * runs and that listed files stay.
+ * Lists the files of a node in the order in which they are copied. The index comes before the log, so that it never
+ * knows more than the log. Whoever calls sees to it that no scavenge runs and that listed files stay.
  */
 export async function takeSnapshot(parts: SnapshotParts): Promise<Snapshot> {
   const index = await listIndex(parts.storage, parts.digests);

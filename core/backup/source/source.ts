@@ -21,7 +21,7 @@ export interface Snapshot {
   readonly chunkSizeBytes: number;
   /** Made durable when the snapshot was taken: `writer` and `chaser` are both the end of the log. */
   readonly checkpoints: ManifestCheckpoints;
-  /** In the order in which the seed has files copied: index checkpoint files, other index files, checkpoint files of the log, chunk files. */
+  /** In the order in which files are copied: index checkpoint files, other index files, checkpoint files of the log, chunk files. */
   readonly files: readonly SnapshotFile[];
 }
 

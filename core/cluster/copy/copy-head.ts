@@ -47,8 +47,8 @@ export interface CopyListener {
 }
 
 /**
- * The head of a member of a cluster: a copy of the log on its own disk (core/cluster/README.md). Every commit enters it in one way: at exactly
- * its position, by the code of a single node, one sync a batch; then, in one step, index, existence filter, states, ids, and the end that readers see.
+ * The head of a member of a cluster: a copy of the log on its own disk. Every commit enters it in one way: at exactly its position, by the code of a
+ * single node, one sync a batch; then, in one step, index, existence filter, states, ids, and the end that readers see.
  */
 export class CopyHead extends Head {
   readonly recent = new RecentCommits();

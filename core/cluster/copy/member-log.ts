@@ -180,7 +180,7 @@ export function copyClosed(why: SkuaError | null): SkuaError {
   return new SkuaError('not_ready', `The copy of this member is being opened${why === null ? '' : ` again (${why.message})`}: try again in a moment, or ask another member.`, {}, why ?? undefined);
 }
 
-/** Members that are zero are left out (disk-format.md section 3.7). */
+/** Members that are zero are left out. */
 function parseEpoch(position: number, json: Uint8Array): Epoch {
   const { epochNumber = 0, epochId = '', leaderInstanceId = '' } = JSON.parse(decodeText(json)) as { epochNumber?: number; epochId?: string; leaderInstanceId?: string };
   return { number: epochNumber, position, id: epochId, leaderInstanceId };

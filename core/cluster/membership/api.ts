@@ -8,7 +8,7 @@ import type { ObjectStore } from '../../ports/object-store.ts';
 import type { CommitsReply, CommitsRequest, Epoch, Gossip, LeadRequest, Peers } from '../../ports/peers.ts';
 import type { MemberLog, Membership } from '../api.ts';
 
-/** What the membership of a cluster is made of (core/cluster/README.md). */
+/** What the membership of a cluster is made of (core/cluster/membership/README.md, rules 7 to 11). */
 export interface MembershipParts {
   readonly copy: MemberLog;
   readonly peers: Peers;

@@ -15,7 +15,7 @@ interface CommitLimits {
 
 /**
  * The end of a log on object storage, to which others write too. A group is one object under the next number; whoever
- * creates that first has it. Rules and reasons: core/object-log/README.md.
+ * creates that first has it. Rules and reasons: core/object-log/README.md, "Rules of the instance".
  */
 export class ObjectCommitLog implements CommitLog, SharedLog {
   readonly #head: Head;

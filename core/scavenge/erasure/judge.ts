@@ -203,7 +203,7 @@ function isNamePart(byte: number | undefined): boolean {
   return (byte >= 48 && byte <= 57) || (byte >= 65 && byte <= 90) || (byte >= 97 && byte <= 122) || byte === 45 || byte === 95 || byte >= 128;
 }
 
-/** Bytes of a frame before the stream field: length, and the fixed fields of version 1 and 0; disk-format.md section 3.2. */
+/** Bytes of a frame before the stream field: length, and the fixed fields of version 1 and 0. */
 const BEFORE_STREAM_V1 = 36;
 const BEFORE_STREAM_V0 = 32;
 /** Flags that are in use, and the two that never were. */

@@ -61,7 +61,7 @@ function prefixedName(name: Uint8Array, sigil: string): Needle {
   return { kind: 'name', bytes: Uint8Array.from([...length, ...before, ...name]), skip: length.length + before.length, isFree: false };
 }
 
-/** The length that stands before a text in a record; disk-format.md section 0. */
+/** The length that stands before a text in a record. */
 export function textLength(length: number): Uint8Array {
   const out: number[] = [];
   for (let rest = length; ; rest >>>= 7) {

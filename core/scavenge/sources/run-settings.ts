@@ -42,7 +42,7 @@ export function storedRetention({ point, unsafeIgnoreHardDelete, keepsDeletedDat
   return new StoredRetention(point.effectiveNowMs, point.effectiveNowTicks ?? 0, unsafeIgnoreHardDelete, keepsDeletedData);
 }
 
-/** Where the throttle stands when a job begins; scavenge.md section 12. */
+/** Where the throttle stands when a job begins. */
 interface ThrottleStart {
   /** 1 to 100. */
   readonly percent: number;
@@ -62,7 +62,7 @@ interface ThrottleWorld {
   sleep(ms: number): Promise<void>;
 }
 
-/** Keeps the share of active time over the whole run at `percent`; scavenge.md section 12. */
+/** Keeps the share of active time over the whole run at `percent`. */
 export class Throttle {
   readonly #world: ThrottleWorld;
   readonly #restShare: number;

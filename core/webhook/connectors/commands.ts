@@ -31,7 +31,7 @@ interface Present extends Entry {
   readonly record: ConnectorRecord;
 }
 
-/** Commands; http-api.md section 9.6. Those of one connector come one after the other; another instance's are met by the expected version. */
+/** Commands. Those of one connector come one after the other; another instance's are met by the expected version. */
 export class ConnectorCommands {
   readonly #parts: CommandParts;
   readonly #turns = new Turns();

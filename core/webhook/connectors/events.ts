@@ -3,7 +3,7 @@ import { decodeText, encodeText } from '../../text.ts';
 import { parseTimestamp, timestampText } from '../../time.ts';
 import type { ConnectorState, Settings } from '../api.ts';
 
-/** The management events of a connector, and its state as they tell it; http-api.md section 9.9. */
+/** The management events of a connector, and its state as they tell it. */
 
 const CREATED = '$conn-mngt-connector-created';
 const RECONFIGURED = '$conn-mngt-connector-reconfigured';

@@ -17,10 +17,10 @@ import { checkConnectorId, nameOf, quoted, Validator } from './validation.ts';
 import { INSTANCE_TYPE } from './settings.ts';
 
 /**
- * The connectors of a store; http-api.md section 9. All that is known of one stands as events in `$connectors/{id}`, and
- * the ids that were ever used in `$connectors-ctrl/registry-snapshots`. A command reads the state, decides, and
- * appends expecting the version that it decided by; a conflict makes it decide again. Several instances can so
- * share a store. Each append is a state that a start can go on from:
+ * The connectors of a store. All that is known of one stands as events in `$connectors/{id}`, and the ids that were ever
+ * used in `$connectors-ctrl/registry-snapshots`. A command reads the state, decides, and appends expecting the version
+ * that it decided by; a conflict makes it decide again. Several instances can so share a store. Each append is a state
+ * that a start can go on from:
  *
  * | Crash behind | Found at the next start | Done about it |
  * |---|---|---|

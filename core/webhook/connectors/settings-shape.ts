@@ -3,8 +3,8 @@ import type { Violation } from '../active.ts';
 import type { Settings } from '../api.ts';
 
 /**
- * Settings as people write them, nested or flat or both, as one map of texts; http-api.md section 9.2. Lists become
- * `name:0`, `name:1`; an empty list is the empty text, so that it says something else than nothing at all.
+ * Settings as people write them, nested or flat or both, as one map of texts. Lists become `name:0`, `name:1`; an
+ * empty list is the empty text, so that it says something else than nothing at all.
  */
 
 export const SETTINGS_MAX = 200;
@@ -115,7 +115,7 @@ function plain(node: Node | string): unknown {
   return Object.fromEntries([...node].map(([name, member]) => [name, plain(member)]));
 }
 
-/** The names of settings, as the documents spell them; webhook-source.md part 2 and http-api.md section 9.7. */
+/** The names of settings, as they are spelt when shown. */
 
 const ALLOWED_HEADERS_MAX = 100;
 const STREAMS_MAX = 100;
@@ -139,7 +139,7 @@ interface Spelled {
   readonly violations: readonly Violation[];
 }
 
-/** The settings under the names of the documents. Unknown names, and names given twice, are violations. */
+/** The settings under the names that are shown. Unknown names, and names given twice, are violations. */
 export function spellNames(given: Settings): Spelled {
   const settings = new Map<string, string>();
   const violations: Violation[] = [];

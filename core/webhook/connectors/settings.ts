@@ -6,7 +6,7 @@ import { checkWritableName } from '../../streams/names.ts';
 import { listOf, shown } from './settings-shape.ts';
 import { checkSignatureSettings } from '../signatures/schemes.ts';
 
-/** The settings of a webhook source with their types, defaults and limits; webhook-source.md part 2. */
+/** The settings of a webhook source with their types, defaults and limits. */
 
 export const INSTANCE_TYPE = 'webhook-source';
 /** UTF-8 bytes of a routing script. */
@@ -31,7 +31,7 @@ export interface ParsedSettings {
   readonly violations: readonly Violation[];
 }
 
-/** `settings` under the names of the documents and with their secrets in the clear. */
+/** `settings` under the names that are shown and with their secrets in the clear. */
 export function parseWebhookSettings(settings: Settings): ParsedSettings {
   const fields = new SettingFields(settings);
   checkType(fields);

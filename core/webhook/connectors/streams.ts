@@ -11,7 +11,7 @@ import { deliveriesStream, rejectionsStream } from '../active.ts';
 import { applyEvent, eventBytes, objectOf, timeText } from './events.ts';
 import type { ConnectorEvent, ConnectorRecord } from './events.ts';
 
-/** The streams that connectors are kept in; http-api.md section 9.9. */
+/** The streams that connectors are kept in (core/webhook/README.md, "What is stored"). */
 
 const SNAPSHOTS_STREAM = '$connectors-ctrl/registry-snapshots';
 const SNAPSHOT_TYPE = '$conn-ctrl-registry-snapshot';

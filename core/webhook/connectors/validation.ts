@@ -25,7 +25,7 @@ export function invalidConnector(violations: readonly Violation[]): SkuaError {
   return new SkuaError('invalid_connector', `The connector was refused. ${text}`, { violations });
 }
 
-/** Errors: `invalid_connector` where no connector can be created with this id. The texts of http-api.md section 9.3, but for the shortest id. */
+/** Errors: `invalid_connector` where no connector can be created with this id. The texts are those of the reference, but for the shortest id. */
 export function checkConnectorId(connectorId: string): void {
   if (isConnectorId(connectorId)) return;
   const violations: Violation[] = [];
@@ -69,7 +69,7 @@ export class Validator {
   }
 
   /**
-   * The settings to store, under the names of the documents and with their secrets in the clear, and what to warn of. `stored`: those
+   * The settings to store, under the names that are shown and with their secrets in the clear, and what to warn of. `stored`: those
    * in force, whose secrets masks stand for. Errors: `invalid_connector`, `secret_refused`.
    */
   async check(connectorId: string, given: Settings, stored: Settings | null): Promise<CheckedSettings> {

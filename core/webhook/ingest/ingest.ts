@@ -24,9 +24,9 @@ import type { ListedAccess } from '../writer.ts';
 import { background } from '../../background.ts';
 
 /**
- * Takes the calls of senders; webhook-source.md parts 5 to 7, http-api.md section 10. In this order: signature (401),
- * JSON (400), a delivery that is known already, script (400, 500, 503), stream and schema (500), pipeline (503), and the
- * wait for the write where the connector asks for it (201, 503, 504).
+ * Takes the calls of senders. In this order: signature (401), JSON (400), a delivery that is known already, script (400,
+ * 500, 503), stream and schema (500), pipeline (503), and the wait for the write where the connector asks for it (201,
+ * 503, 504).
  */
 
 interface IngestParts {

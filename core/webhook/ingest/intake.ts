@@ -111,7 +111,7 @@ export class Intake {
   }
 }
 
-/** How calls end; webhook-source.md part 7. */
+/** How calls end. */
 
 /** As the metric names it. */
 type CallOutcome =

@@ -4,7 +4,7 @@ import { encodeText } from '../../text.ts';
 import { SECRETS_MAX } from '../active.ts';
 import type { CheckSignature, SignatureSettings, Violation } from '../active.ts';
 
-/** How senders sign; webhook-source.md part 5. Verifying, signing and the check of settings all go by this one table. */
+/** How senders sign. Verifying, signing and the check of settings all go by this one table. */
 export interface SignatureScheme {
   readonly name: string;
   /** The header with the signature, as its sender spells it. */

@@ -5,7 +5,7 @@ import { checkSignatureSettings, schemeOf } from './schemes.ts';
 import type { SignatureScheme } from './schemes.ts';
 
 /**
- * Signatures of calls; webhook-source.md part 5.
+ * Signatures of calls.
  *
  * A signature counts in its canonical text only: lower-case hex, or Base64 with padding and without stray bits. It is
  * made anew, written in that text and compared with what came, in a time that does not tell where they differ. So two

@@ -24,8 +24,8 @@ const lengths: number[] = [];
 
 /**
  * Events as messages with their prefixes, one behind the other: ReadResp with an `event`, of `Streams`, or of persistent subscriptions, where each
- * comes with the count of its repetitions (grpc-api.md sections 3.2 and 4.3). All reading goes through here, so there are no objects in between:
- * lengths are added up first, then all bytes are written, once, to where they are sent from.
+ * comes with the count of its repetitions. All reading goes through here, so there are no objects in between: lengths are added up first, then
+ * all bytes are written, once, to where they are sent from.
  */
 export function eventBlock(events: readonly StoredEvent[], form: EventForm, retryCounts: readonly number[] | null = null): Uint8Array {
   lengths.length = 0;

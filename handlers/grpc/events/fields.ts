@@ -52,7 +52,7 @@ function joined(...parts: readonly Uint8Array[]): Uint8Array {
   return out;
 }
 
-/** Of `RecordedEvent` (grpc-api.md section 3.2). */
+/** Of `RecordedEvent`. */
 const STREAM_IDENTIFIER = 2;
 const METADATA = 6;
 

@@ -6,7 +6,7 @@ import type { GrpcService } from '../call.ts';
 import { GossipService, MemberInfoVNodeState as VNodeState } from '../messages/gossip.ts';
 import type { ClusterInfo, MemberInfo } from '../messages/gossip.ts';
 
-/** The members that this node knows, by which clients choose the one to speak with (grpc-api.md section 7). Null where there is no node around the handlers. */
+/** The members that this node knows, by which clients choose the one to speak with. Null where there is no node around the handlers. */
 export function gossip({ node }: App): GrpcService | null {
   if (node === null) return null;
   return {

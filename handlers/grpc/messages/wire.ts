@@ -250,7 +250,7 @@ export function writeTextEntries(writer: Writer, field: number, entries: Readonl
   for (const [key, value] of entries) writer.uint32((field << 3) | 2).fork().uint32(10).string(key).uint32(18).string(value).ldelim();
 }
 
-/** `UUID` (grpc-api.md section 2). An unset one has an empty text. */
+/** `UUID`. An unset one has an empty text. */
 export function uuid(reader: Reader, end: number, depth: number): Uuid {
   let found: Uuid = NO_UUID;
   while (reader.pos < end) {

@@ -13,7 +13,7 @@ export const STATS_PERIOD_MIN_MS = 100;
 /** Who asks for them less often gets them this often. */
 export const STATS_PERIOD_MAX_MS = 86_400_000;
 
-/** Statistics at once and then again and again (grpc-api.md section 9). Null where there is no node around the handlers. */
+/** Statistics at once and then again and again. Null where there is no node around the handlers. */
 export function monitoring({ node }: App): GrpcService | null {
   if (node === null) return null;
   return { name: MonitoringService.name, methods: [serverStreaming(MonitoringService.methods.Stats, { place: 'node', access: 'statistics' }, (request, call) => stats(node, request, call))] };

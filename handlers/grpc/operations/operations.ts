@@ -10,7 +10,7 @@ import type { ScavengeResp, StartScavengeReq, StopScavengeReq } from '../message
 import { MalformedMessage } from '../messages/wire.ts';
 import { restart, RESTART } from '../persistent/persistent.ts';
 
-/** Directing the node (grpc-api.md section 5), as `/admin` does over HTTP. */
+/** Directing the node, as `/admin` does over HTTP. */
 
 const { methods } = OperationsService;
 const EMPTY = {};

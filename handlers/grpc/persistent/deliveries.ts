@@ -22,7 +22,7 @@ export async function deliveryBlocks({ call, app }: GrpcCall, deliveries: readon
   return blocks(events, deliveries, isStructured, events.map((event, i) => links[i]! && event.link === null));
 }
 
-/** A resolved event has the positions of its link (grpc-api.md 4.3, rule 3). */
+/** A resolved event has the positions of its link. */
 function ofLink(event: StoredEvent): StoredEvent {
   const { position, preparePosition } = event.link ?? event;
   return { ...event, position, preparePosition };

@@ -1,7 +1,7 @@
 import type { ConnectionInfo, GroupInfo } from '../../../core/persistent/api.ts';
 import type { SubscriptionInfo, SubscriptionInfoConnectionInfo } from '../messages/persistent-subscriptions.ts';
 
-/** A group as clients are told of it (grpc-api.md section 4.2). */
+/** A group as clients are told of it. */
 export function infoMessage(info: GroupInfo): SubscriptionInfo {
   const { settings } = info;
   return {

@@ -18,7 +18,7 @@ import { filterOf, groupOf, labelOf, settingsOf, startOf, streamOf } from './set
 const { methods, name } = PersistentSubscriptionsService;
 const EMPTY = {};
 
-/** Groups whose consumers share out the events of a stream among themselves (grpc-api.md section 4). Null where there are none. Only the leader has them. */
+/** Groups whose consumers share out the events of a stream among themselves. Null where there are none. Only the leader has them. */
 export function persistentSubscriptions({ features: { subscriptions } }: App): GrpcService | null {
   return subscriptions === null || subscriptions === undefined ? null : { name, methods: methodsOf(subscriptions) };
 }

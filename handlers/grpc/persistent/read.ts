@@ -11,7 +11,7 @@ import { dashed } from '../streams/proposed.ts';
 import { deliveryBlocks } from './deliveries.ts';
 import { groupOf } from './settings.ts';
 
-/** One consumer of a group, as long as its call lasts (grpc-api.md section 4.3). */
+/** One consumer of a group, as long as its call lasts. */
 export async function read(groups: PersistentSubscriptions, call: GrpcCall, next: () => Promise<ReadReq | null>): Promise<void> {
   const options = (await next())?.options;
   if (options === undefined) throw new MalformedMessage('a call begins with its options');

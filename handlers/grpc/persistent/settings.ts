@@ -10,7 +10,7 @@ import type { StreamIdentifier } from '../messages/shared.ts';
 import type { ReadReqOptionsFilterOptions } from '../messages/streams.ts';
 import { ALL_ONES, MalformedMessage } from '../messages/wire.ts';
 
-/** What requests about groups say (grpc-api.md sections 4.1 and 4.2). */
+/** What requests about groups say. */
 
 interface Named {
   readonly groupName: string;

@@ -16,7 +16,7 @@ export const VERSION_WITHOUT_RECORDS = '23.10.8';
 /** Parts of the names of services that clients may know of; others are between members. */
 const FOR_CLIENTS = ['client', 'kurrentdb.protocol'] as const;
 
-/** What a method can do that others of its name can't, by path in lower case; one that ends with a slash stands for all methods of a service (grpc-api.md section 8). */
+/** What a method can do that others of its name can't, by path in lower case; one that ends with a slash stands for all methods of a service. */
 const FEATURES: ReadonlyMap<string, readonly string[]> = new Map([
   ['event_store.client.persistent_subscriptions.persistentsubscriptions/', ['stream', 'all']],
   ['event_store.client.streams.streams/read', ['position', 'events']],

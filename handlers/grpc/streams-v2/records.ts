@@ -18,7 +18,7 @@ const NO_ID = '00000000-0000-0000-0000-000000000000';
 /** Violations that are told of one request. */
 const VIOLATIONS_MAX = 100;
 
-/** Records as they are looked at, one after the other, with all that is wrong with them (grpc-api.md section 10.4). */
+/** Records as they are looked at, one after the other, with all that is wrong with them. */
 export class Records {
   readonly violations: BadRequestFieldViolation[] = [];
   /** The client named all ids, so that the same request can be known again. */

@@ -16,8 +16,8 @@ import { encode, MalformedMessage } from '../messages/wire.ts';
 import type { Writer } from '../messages/wire.ts';
 
 /**
- * Errors of the second generation (grpc-api.md section 10.5): a status with one detail, whose type says what happened, in `grpc-status-details-bin`. One alone, as there are clients that
- * read the list of details as if it had no more.
+ * Errors of the second generation: a status with one detail, whose type says what happened, in `grpc-status-details-bin`. One alone, as there are clients that read the list of details
+ * as if it had no more.
  */
 
 const STREAMS = 'kurrentdb.protocol.v2.streams.errors';

@@ -24,7 +24,7 @@ const RULE: MethodRule = { place: 'writes', access: 'stream' };
 /** How this service tells what it refuses before a message is read. */
 const TOLD: Pick<GrpcMethod, 'notLeader' | 'refused'> = { notLeader: notLeaderNode, refused: (error, call) => richErrorOf(error, call, OPERATION) };
 
-/** Appends to several streams at once (grpc-api.md section 10). Where the client leaves ids out, a repeat could not be known: then nobody makes one. */
+/** Appends to several streams at once. Where the client leaves ids out, a repeat could not be known: then nobody makes one. */
 export function streamsV2(app: App): GrpcService {
   const budget = appendBudget(app);
   const records = unary(AppendRecords, RULE, (request, call) => told(call, () => appendRecords(request, call)), mayWriteAll);

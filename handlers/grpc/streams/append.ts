@@ -19,7 +19,7 @@ import type { ProposedEvent } from './proposed.ts';
 const { Append } = StreamsService.methods;
 const CHOICE = 'AppendReq+Types+Options+ExpectedStreamRevisionOneofCase';
 
-/** Append: options, then events one a message, then one answer (grpc-api.md section 3.6). */
+/** Append: options, then events one a message, then one answer. */
 export function appendMethod(budget: ByteBudget): GrpcMethod {
   return { path: Append.path, place: 'writes', access: 'stream', isUnary: false, run: (call) => append(call, budget) };
 }

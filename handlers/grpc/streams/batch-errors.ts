@@ -13,7 +13,7 @@ import { conflictOf } from './expectation.ts';
 import { eventTooLarge } from './limits.ts';
 import { faultOf } from './proposed.ts';
 
-/** How an append of a batch call fails (the table of grpc-api.md section 3.8). */
+/** How an append of a batch call fails. */
 
 const PREFIX = 'type.googleapis.com/';
 const CLIENT = `${PREFIX}event_store.client.`;

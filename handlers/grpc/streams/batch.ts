@@ -30,7 +30,7 @@ const OPEN_APPENDS_MAX = 1_024;
 /** Appends of one call that may be on their way to the log; beyond them nothing more of the call is read. */
 const APPENDS_IN_FLIGHT_MAX = 1_024;
 
-/** BatchAppend: many appends over one call, each answered when it is done (grpc-api.md section 3.8). */
+/** BatchAppend: many appends over one call, each answered when it is done. */
 export function batchAppendMethod(budget: ByteBudget): GrpcMethod {
   return { path: BatchAppend.path, place: 'here', access: 'stream', isUnary: false, run: (call) => new BatchCall(call, budget).run() };
 }

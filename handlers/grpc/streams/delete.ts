@@ -10,7 +10,7 @@ import { unhandled } from './proposed.ts';
 const { Delete, Tombstone } = StreamsService.methods;
 const RULE: MethodRule = { place: 'writes', access: 'stream' };
 
-/** The two ways to delete a stream (grpc-api.md section 3.7), each decided by the leader and once: a tombstone has no id by which a repeat could be known. */
+/** The two ways to delete a stream, each decided by the leader and once: a tombstone has no id by which a repeat could be known. */
 export const deleteMethod: GrpcMethod = unary(Delete, RULE, ({ options }, call) => remove(options, call, 'soft'));
 export const tombstoneMethod: GrpcMethod = unary(Tombstone, RULE, ({ options }, call) => remove(options, call, 'hard'));
 

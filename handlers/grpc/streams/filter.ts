@@ -17,7 +17,7 @@ export interface Filter {
   readonly checkpoints: CheckpointRule | null;
 }
 
-/** The filter of a read of `$all`, or of a subscription to it (grpc-api.md section 3.1). Asked for only once the caller is known to be allowed to read. */
+/** The filter of a read of `$all`, or of a subscription to it. Asked for only once the caller is known to be allowed to read. */
 export async function filterOf(options: ReadReqOptionsFilterOptions, app: App): Promise<Filter> {
   const on = options.streamIdentifier !== undefined ? 'stream' : 'type';
   const expression = options.streamIdentifier ?? options.eventType;

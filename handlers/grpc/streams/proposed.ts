@@ -5,8 +5,8 @@ import { atEnd, bytes, endOf, endOfElement, MalformedMessage, NO_BYTES, skip, te
 import type { Reader, Uuid } from '../messages/wire.ts';
 
 /**
- * An event as clients propose it (grpc-api.md section 3.6). It is read by hand, not by the generated reader: no map for the two texts that count, no
- * object for the id, and what is read is the event that is appended.
+ * An event as clients propose it. It is read by hand, not by the generated reader: no map for the two texts that count, no object for the id, and
+ * what is read is the event that is appended.
  */
 export interface ProposedEvent extends NewEvent {
   /** UUID text with dashes; empty where none was sent, or not in a form that can be one. */
@@ -144,7 +144,7 @@ export function faultOf(event: ProposedEvent): 'no-id' | 'bad-id' | 'zero-id' | 
   return event.type === '' ? 'empty-type' : null;
 }
 
-/** What ends a call without more words (grpc-api.md sections 1.4 and 3.6). */
+/** What ends a call without more words. */
 export function unhandled(): Error {
   return new MalformedMessage('the request is not one that can be understood');
 }

@@ -14,7 +14,7 @@ export interface AllRead {
   readonly count: number;
 }
 
-/** Events of `$all` from a position on, as many as are asked for or there are (grpc-api.md section 3.4). */
+/** Events of `$all` from a position on, as many as are asked for or there are. */
 export async function readAll(options: ReadReqOptionsAllOptions, filterOptions: ReadReqOptionsFilterOptions | undefined, { isForward, count }: AllRead, { app }: GrpcCall, reply: Reply): Promise<void> {
   let from = positionOf(options);
   const filter = filterOptions === undefined ? undefined : (await filterOf(filterOptions, app)).filter;

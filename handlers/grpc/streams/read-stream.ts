@@ -17,7 +17,7 @@ export interface StreamRead {
 /** Numbers that the recorded node looks at for its first page. */
 const FIRST_PAGE_NUMBERS = 32;
 
-/** Events of a stream from a number on, as many as are asked for or there are (grpc-api.md section 3.3). */
+/** Events of a stream from a number on, as many as are asked for or there are. */
 export async function readStream(name: string, options: ReadReqOptionsStreamOptions, { isForward, count, compatibility }: StreamRead, { app }: GrpcCall, reply: Reply): Promise<void> {
   let from = revisionOf(options);
   if (count === 0 || (isForward && from === 'end')) throw new GrpcError(STATUS.unknown, 'Unexpected ReadStreamResult: Error');

@@ -14,7 +14,7 @@ import { readStream } from './read-stream.ts';
 import { Reply } from './reply.ts';
 import { subscribeToAll, subscribeToStream } from './subscribe.ts';
 
-/** Events of a stream or of `$all`, once or as they come, as each member has them (grpc-api.md sections 3.1 to 3.5). */
+/** Events of a stream or of `$all`, once or as they come, as each member has them. */
 export const readMethod: GrpcMethod = serverStreaming(StreamsService.methods.Read, { place: 'here', access: 'stream' }, read);
 
 /** Its access list decides about `$all` as a whole. */

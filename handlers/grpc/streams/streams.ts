@@ -7,7 +7,7 @@ import { deleteMethod, tombstoneMethod } from './delete.ts';
 import { appendBudget } from './limits.ts';
 import { readMethod } from './read.ts';
 
-/** The streams as clients of the first generation see them (grpc-api.md section 3). */
+/** The streams as clients of the first generation see them. */
 export function streams(app: App): GrpcService {
   const budget = appendBudget(app);
   return { name: StreamsService.name, methods: [readMethod, appendMethod(budget), deleteMethod, tombstoneMethod, batchAppendMethod(budget)] };

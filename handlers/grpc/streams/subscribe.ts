@@ -13,8 +13,8 @@ import { joined } from './reply.ts';
 import type { Reply } from './reply.ts';
 
 /**
- * Subscriptions (grpc-api.md section 3.5). The client sets the pace: nothing is read before it has taken enough of the last page. Who reads
- * too slowly while live gets what it has missed from the log, and `caught_up` again when it has all.
+ * Subscriptions. The client sets the pace: nothing is read before it has taken enough of the last page. Who reads too slowly while live
+ * gets what it has missed from the log, and `caught_up` again when it has all.
  */
 
 export async function subscribeToStream(name: string, options: ReadReqOptionsStreamOptions, call: GrpcCall, reply: Reply): Promise<void> {

@@ -10,7 +10,7 @@ import { UsersService, writeDetailsResp } from '../messages/users.ts';
 import type { DetailsResp } from '../messages/users.ts';
 import { MalformedMessage } from '../messages/wire.ts';
 
-/** Users (grpc-api.md section 6), as `/users` over HTTP. Null while security is off: there are none then. */
+/** Users, as `/users` over HTTP. Null while security is off: there are none then. */
 export function users({ security }: App): GrpcService | null {
   return security === null ? null : { name: UsersService.name, methods: methodsOf(security.users) };
 }

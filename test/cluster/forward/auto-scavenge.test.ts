@@ -3,7 +3,7 @@ import { SkuaError } from '../../../core/errors.ts';
 import { FakeAutoScavenge } from '../../support/fake-auto-scavenge.ts';
 import { Members, silent } from './kit.ts';
 
-/** Commands of auto-scavenge at a member that does not lead: auto-scavenge.md section 16, rows 90 to 92, with what local/COMPATIBILITY.md says of answers instead of section 4. */
+/** Commands of auto-scavenge at a member that does not lead; the numbers are those of the scenarios of auto-scavenge. */
 
 let members: Members;
 

@@ -19,7 +19,7 @@ const UNDECIDED_MS_MAX = 300_000;
 const REPEAT_MS_MAX = 100;
 /** For which a writer leaves a member alone that did not answer, in milliseconds. */
 const AVOID_MS = 1_000;
-/** Who leads may have been told otherwise within this time, in milliseconds (core/cluster/README.md). */
+/** Who leads may have been told otherwise within this time, in milliseconds (rule 12 of core/cluster/README.md). */
 const LEADER_AGE_MS = 1_000;
 /** Statuses with which a member says that another one, or a later moment, may do better. */
 const AGAIN = new Set([429, 503, 507]);

@@ -8,7 +8,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import { harness } from '../harness.ts';
 
-/** Directing the node; http-api.md section 3.6 and section 9 of the design. */
+/** Directing the node. */
 
 const ROUTES = ['/admin/shutdown', '/admin/reloadconfig', '/admin/mergeindexes', '/admin/node/priority/5', '/admin/node/resign'];
 

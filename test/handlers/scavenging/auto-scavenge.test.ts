@@ -6,7 +6,7 @@ import type { FlatContext } from '../../support/app-context.ts';
 import { FakeAutoScavenge, STATUSES } from '../../support/fake-auto-scavenge.ts';
 import { AS, LogLines, secured } from '../secured.ts';
 
-/** Auto-scavenge over HTTP; the numbers are rows of auto-scavenge.md section 16. */
+/** Auto-scavenge over HTTP; the numbers are those of the scenarios of auto-scavenge. */
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const JSON_REPLY = 'application/json; charset=utf-8';

@@ -3,7 +3,7 @@ import { ScavengeOrders } from '../../../core/auto-scavenge/orders.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { harness } from '../harness.ts';
 
-/** Orders of the cluster over `/admin/scavenge` (design section 9, "late orders"); what answers mean to who asks stands in `auto-scavenge/cluster-nodes.test.ts`. */
+/** Orders of the cluster over `/admin/scavenge`. */
 
 const PATH = '/admin/scavenge';
 const FIRST = '00000000-0000-4000-8000-000000000001';

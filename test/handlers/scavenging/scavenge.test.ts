@@ -4,7 +4,7 @@ import { TOMBSTONE } from '../../../core/log/records.ts';
 import type { DryRunReport, Explanation } from '../../../core/scavenge/api.ts';
 import { ATOM, harness, linksOf } from '../harness.ts';
 
-/** Scavenging over HTTP; the numbers are rows of scavenge.md section 16.13. */
+/** Scavenging over HTTP; the numbers are rows 132 to 142 of the tables of scavenging (test/scavenge/tables-coverage.test.ts). */
 
 const PATH = '/admin/scavenge';
 const FIRST = '00000000-0000-4000-8000-000000000001';

@@ -7,7 +7,7 @@ import { nodeLicence, offReason } from '../../../local/auto-scavenge/open.ts';
 import { LicenceIssuer } from '../../support/licence-issuer.ts';
 import { load, problems } from '../config/support.ts';
 
-/** Options of auto-scavenge and of the licence; the numbers are rows of auto-scavenge.md section 16.6. */
+/** Options of auto-scavenge and of the licence; the numbers are those of the scenarios of auto-scavenge. */
 
 describe('81 82 83: AutoScavenge:Enabled with dev mode and memory', () => {
   const on = ['--auto-scavenge-enabled'];

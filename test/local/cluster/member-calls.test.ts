@@ -30,7 +30,7 @@ async function certificates(): Promise<CertificateSet> {
 }
 
 describe('the admin interface', () => {
-  // auto-scavenge.md section 16, row 86. Whether TLS is on is one option here, and not two.
+  // Scenario 86 of auto-scavenge. Whether TLS is on is one option here, and not two.
   test.each(['http', 'https'] as const)('86: orders and questions go by %s', async (scheme) => {
     const set = scheme === 'https' ? await certificates() : null;
     const seen: string[] = [];

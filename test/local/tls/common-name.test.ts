@@ -5,7 +5,6 @@ import { issue } from '../../support/certificates.ts';
 
 describe('common names against the reserved name', () => {
   test.each([
-    // The table of the specification.
     ['n1.db.example.test', 'n1.db.example.test', true],
     ['n1.db.example.test', '*.db.example.test', true],
     ['*.db.example.test', '*.db.example.test', true],

@@ -11,7 +11,7 @@ const SHOWN_MS = 5_000;
 const TRIES_MAX = 4;
 
 /**
- * A member sends a request on to the leader (rule 13): with the epoch in which it is sent, and again, or decided by itself, when the leader certainly did
+ * A member sends a request on to the leader (core/cluster/README.md, rule 13): with the epoch in which it is sent, and again, or decided by itself, when the leader certainly did
  * not take it; when no answer comes, after it has seen a newer epoch, and only what carries ids.
  */
 export async function forward(world: World, members: readonly SimMember[], member: SimMember, request: Request, wasUnknown: boolean, isGone: () => boolean): Promise<Answer> {

@@ -22,9 +22,9 @@ import { EPOCH_MS, SimProcess } from './sim-process.ts';
  * Objects are kept one minute here and freshness is 20 seconds. Time is simulated and chance is seeded.
  */
 export interface SimOptions {
-  /** Replies count however old the knowledge behind them is (rule 4 off). */
+  /** Replies count however old the knowledge behind them is (rule 4 of core/object-log/README.md off). */
   readonly withoutFreshness?: boolean;
-  /** Objects are removed as soon as a manifest drops them (rule 5 off). */
+  /** Objects are removed as soon as a manifest drops them (rule 5 of it off). */
   readonly withoutRemovalAge?: boolean;
   readonly withoutNonce?: boolean;
   /** Reads do not ask for other writers' commits. */

@@ -35,7 +35,7 @@ const typesOf = async (id: string) => (await eventsOf(world.store, `$connectors/
 const violationsOf = (action: Promise<unknown>): Promise<string[]> => action.then(() => [], (error: SkuaError) => (error.data['violations'] as { field: string }[]).map(({ field }) => field));
 
 describe('events', () => {
-  test('of a whole life, with the fields of the documents', async () => {
+  test('of a whole life, with all their fields', async () => {
     await connectors.create('parcels', 'Parcels', settings({ WaitForWrite: 'true' }));
     await connectors.start('parcels');
     await connectors.rename('parcels', 'Letters');
