@@ -1,4 +1,4 @@
-import { snapshotShape } from '../../core/backup/source/snapshot-shape.ts';
+import { snapshotShape } from '../../core/backup/repository/snapshot-shape.ts';
 import type { BackupSource, Snapshot } from '../../core/backup/source/source.ts';
 import { SkuaError } from '../../core/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';

@@ -6,7 +6,8 @@ import { isProofName, PROOF_FOLDER, PROOF_HEAD_BYTES } from '../../proof/layout.
 import { DATABASE_FOLDER } from '../../scavenge/erasure/files.ts';
 import { also, flag, hexDigits, listOf, moment, oneOf, optional, orNull, record, text, uuid, whole } from '../../shape.ts';
 import type { Shape, Wrong } from '../../shape.ts';
-import type { Manifest, ManifestCheckpoints, ManifestChunk, ManifestFile, ManifestIndex, ManifestProof, ManifestSegment, ManifestTail } from './manifest.ts';
+import type { Manifest, ManifestChunk, ManifestFile, ManifestIndex, ManifestProof, ManifestSegment, ManifestTail } from './manifest.ts';
+import type { SnapshotCheckpoints } from '../source/source.ts';
 
 /**
  * What a manifest may say. A repository is a place that others may write to, and a restore writes what a manifest names: so a name is one of those that a
@@ -60,7 +61,7 @@ function chunkOf(path: string): ChunkFileName | null {
   return parseChunkFileNames([path])[0] ?? null;
 }
 
-export const checkpointsShape = record<ManifestCheckpoints>({ writer: position, chaser: position, epoch: whole(-1), proposal: whole(-1) });
+export const checkpointsShape = record<SnapshotCheckpoints>({ writer: position, chaser: position, epoch: whole(-1), proposal: whole(-1) });
 
 const chunk = record<ManifestChunk>({
   ...file(chunkPath), startNumber: whole(0, CHUNK_COUNT_MAX - 1), endNumber: whole(0, CHUNK_COUNT_MAX - 1), isScavenged: flag, md5: hexDigits(32), provenBlob: optional(blob), fromMs: orNull(whole(Number.MIN_SAFE_INTEGER)), toMs: orNull(whole(Number.MIN_SAFE_INTEGER)),

@@ -1,3 +1,5 @@
+import type { SnapshotCheckpoints } from '../source/source.ts';
+
 /**
  * What a repository says of one backup. A manifest is written last, so that a backup exists wholly or not at all, and
  * never changed. Sizes and positions in bytes, times in milliseconds since 1970.
@@ -14,7 +16,7 @@ export interface Manifest {
   readonly cause: 'manual' | 'scheduled' | 'shipping';
   readonly chunkSizeBytes: number;
   /** As they have to stand in the checkpoint files; `writer` and `chaser` are both the end of the log. */
-  readonly checkpoints: ManifestCheckpoints;
+  readonly checkpoints: SnapshotCheckpoints;
   /** Completed chunk files in force, ascending. */
   readonly chunks: readonly ManifestChunk[];
   /** The chunk that was being written; null when the log ended at a boundary where no chunk was begun yet. */
@@ -25,13 +27,6 @@ export interface Manifest {
   readonly scavengeDb: ManifestFile | null;
   /** `proofs/*`; left out where there is no chain of hashes over the log, and by older versions. */
   readonly proofs?: readonly ManifestProof[];
-}
-
-export interface ManifestCheckpoints {
-  readonly writer: number;
-  readonly chaser: number;
-  readonly epoch: number;
-  readonly proposal: number;
 }
 
 /** Content that is stored once, under an id that follows from it. */

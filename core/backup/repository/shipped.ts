@@ -11,6 +11,7 @@ import { SHIPPED } from './keys.ts';
 import type { ShippedPiece } from './manifest.ts';
 import { damaged } from './objects.ts';
 import type { Sealer } from './objects.ts';
+import { PIECE_BYTES_MAX } from '../ship/log.ts';
 
 /**
  * Log that was shipped after a manifest. The object's key is made of the manifest and the position where the piece begins, and
@@ -34,8 +35,6 @@ const VERSION = 1;
 const HEADER_BYTES = 48;
 const SEALED = 1;
 const COMPRESSED = 2;
-/** Log bytes of one piece: whole writes, one of which alone may be longer than a piece should be. */
-export const PIECE_BYTES_MAX = 50_331_648;
 const POSITION_DIGITS = 20;
 /** Headers that are read at once. */
 const PARALLEL = 8;

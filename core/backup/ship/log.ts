@@ -3,8 +3,9 @@ import { HEADER_BYTES } from '../../log/chunk-format.ts';
 import type { ChunkTable } from '../../log/chunk-table.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { RecordWalk } from '../repository/record-walk.ts';
-import { PIECE_BYTES_MAX } from '../repository/shipped.ts';
 
+/** Log bytes of one piece: whole writes, one of which alone may be longer than a piece should be. */
+export const PIECE_BYTES_MAX = 50_331_648;
 /** Bytes that a piece should have at most. */
 export const PIECE_BYTES = 4_194_304;
 

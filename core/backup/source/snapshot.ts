@@ -15,10 +15,9 @@ import type { Log } from '../../ports/log.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { isProofName, PROOF_FOLDER } from '../../proof/layout.ts';
 import { DATABASE_FOLDER } from '../../scavenge/erasure/files.ts';
-import type { ManifestCheckpoints } from '../repository/manifest.ts';
 import { ensureNodeId } from './node-id.ts';
 import { StorageSource } from './source.ts';
-import type { BackupSource, Snapshot, SnapshotFile, SnapshotKind } from './source.ts';
+import type { BackupSource, Snapshot, SnapshotCheckpoints, SnapshotFile, SnapshotKind } from './source.ts';
 
 /** How often the index map is read anew when it names files that have gone meanwhile. */
 const MAP_READS_MAX = 16;
@@ -37,7 +36,7 @@ interface SnapshotParts {
 
 export interface LogState {
   readonly takenMs: number;
-  readonly checkpoints: ManifestCheckpoints;
+  readonly checkpoints: SnapshotCheckpoints;
   /** Chunk files in force up to the end of the log, ascending. */
   readonly chunks: readonly SnapshotFile[];
 }
@@ -69,7 +68,7 @@ export function chunksUpTo(table: ChunkTable, end: number): SnapshotFile[] {
 }
 
 /** A node goes on writing these files, so they are given as they have to be with this log. */
-function checkpointFiles({ chaser, epoch, writer, proposal }: ManifestCheckpoints): SnapshotFile[] {
+function checkpointFiles({ chaser, epoch, writer, proposal }: SnapshotCheckpoints): SnapshotFile[] {
   // An order to truncate was carried out when the log was opened.
   const values = { 'chaser.chk': chaser, 'epoch.chk': epoch, 'writer.chk': writer, 'proposal.chk': proposal, 'truncate.chk': -1 };
   return Object.entries(values).map(([path, value]) => {

@@ -1,7 +1,6 @@
 import { SkuaError } from '../../errors.ts';
 import { fileNotFound } from '../../ports/storage.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import type { ManifestCheckpoints } from '../repository/manifest.ts';
 
 /**
  * The files of one node at one moment. Files that are listed stay readable, and as they are within the listed sizes, until
@@ -14,13 +13,21 @@ export interface BackupSource {
   release(): Promise<void>;
 }
 
+/** Positions that the checkpoint files of the log hold, in bytes. */
+export interface SnapshotCheckpoints {
+  readonly writer: number;
+  readonly chaser: number;
+  readonly epoch: number;
+  readonly proposal: number;
+}
+
 export interface Snapshot {
   readonly nodeId: string;
   /** When the end of the log was taken: milliseconds since 1970. */
   readonly takenMs: number;
   readonly chunkSizeBytes: number;
   /** Made durable when the snapshot was taken: `writer` and `chaser` are both the end of the log. */
-  readonly checkpoints: ManifestCheckpoints;
+  readonly checkpoints: SnapshotCheckpoints;
   /** In the order in which files are copied: index checkpoint files, other index files, checkpoint files of the log, chunk files. */
   readonly files: readonly SnapshotFile[];
 }
