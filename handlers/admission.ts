@@ -1,5 +1,5 @@
-import { SkuaError } from '../core/errors.ts';
-import type { ErrorCode } from '../core/errors.ts';
+import { SkuaError } from '../core/base/errors.ts';
+import type { ErrorCode } from '../core/base/errors.ts';
 import { isAnonymous } from '../core/security/principal.ts';
 import { authenticate } from './authentication.ts';
 import type { GrpcMethod } from './grpc/call.ts';

@@ -1,6 +1,6 @@
 import { IttyRouter } from 'itty-router';
 import type { IRequest, RouteEntry } from 'itty-router';
-import { SkuaError } from '../core/errors.ts';
+import { SkuaError } from '../core/base/errors.ts';
 import { ANONYMOUS } from '../core/security/principal.ts';
 import { countRefusal, enter } from './admission.ts';
 import { RequestAudit } from './audit.ts';

@@ -1,4 +1,4 @@
-import { SkuaError } from '../core/errors.ts';
+import { SkuaError } from '../core/base/errors.ts';
 import { ownEntry } from '../core/ports/audit.ts';
 import type { AuditDetails, AuditEntry, AuditLog } from '../core/ports/audit.ts';
 import { addressGroup } from '../core/security/address-group.ts';

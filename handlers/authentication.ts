@@ -1,10 +1,10 @@
-import { SkuaError } from '../core/errors.ts';
+import { SkuaError } from '../core/base/errors.ts';
 import type { Security, Session, Sessions } from '../core/security/api.ts';
 import { addressGroup } from '../core/security/address-group.ts';
 import { isEmptyPassword } from '../core/security/limits.ts';
 import { ANONYMOUS, SYSTEM } from '../core/security/principal.ts';
 import type { Principal } from '../core/security/principal.ts';
-import { decodeText } from '../core/text.ts';
+import { decodeText } from '../core/base/text.ts';
 import { memberBySecret } from './cluster/members.ts';
 import type { App, Call } from './http/context.ts';
 import { login } from './http/login.ts';
@@ -32,7 +32,7 @@ function counted(call: Call, app: App, caller: Principal): Principal {
   return caller;
 }
 
-/** By whom what callers share is counted (core/shared-limit.ts): the user, or where there is no login, or nobody has one, the address. */
+/** By whom what callers share is counted (core/base/shared-limit.ts): the user, or where there is no login, or nobody has one, the address. */
 function callerKey({ request }: Call, { security, server }: App, { name }: Principal): string {
   return security === null || name === null ? addressGroup(server.addressOf?.(request) ?? null) : name;
 }

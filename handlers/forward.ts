@@ -1,5 +1,5 @@
 import type { ClusterMember, HeldWrite } from '../core/cluster/api.ts';
-import { SkuaError } from '../core/errors.ts';
+import { SkuaError } from '../core/base/errors.ts';
 import { enter, requireLogin } from './admission.ts';
 import { authenticate, findSession, provedCaller } from './authentication.ts';
 import { readBody } from './http/body.ts';

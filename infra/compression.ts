@@ -1,5 +1,5 @@
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import { SkuaError } from '../core/errors.ts';
+import { SkuaError } from '../core/base/errors.ts';
 import type { Compression } from '../core/ports/compression.ts';
 
 /** zstd by the native code of Node.js. */

@@ -3,7 +3,7 @@ import {
 } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
-import { SkuaError } from '../core/errors.ts';
+import { SkuaError } from '../core/base/errors.ts';
 import { AES_GCM_TAG_BYTES } from '../core/ports/keys.ts';
 import type { Keys } from '../core/ports/keys.ts';
 

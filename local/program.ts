@@ -1,7 +1,7 @@
 import { runProgram } from './cli/run.ts';
-import { processIo } from './cli/io.ts';
+import { processIo } from '../infra/runtime/io.ts';
 import { COMMANDS } from './commands/all.ts';
-import { VERSION } from './cli/version.ts';
+import { VERSION } from '../infra/runtime/version.ts';
 
 // A reader that closes its end of a pipe early (`skua verify … | head`) wants no more; that is no failure.
 const ignoreClosedPipe = (error: NodeJS.ErrnoException) => { if (error.code !== 'EPIPE') throw error; };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compactJson, isNestedAtMost, jsonMembers } from '../core/json-scanner.ts';
+import { compactJson, isNestedAtMost, jsonMembers } from '../core/base/json-scanner.ts';
 
 describe('members of a JSON object', () => {
   test('are as they are written', () => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { viewAt } from '../core/bytes.ts';
-import { decodeText } from '../core/text.ts';
-import { timestampText } from '../core/time.ts';
+import { viewAt } from '../core/base/bytes.ts';
+import { decodeText } from '../core/base/text.ts';
+import { timestampText } from '../core/base/time.ts';
 import { jsonString, nameBytes } from '../handlers/http/json-text.ts';
 
 it('views of one array after another show its own bytes', () => {

@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
 import type { AutoScavenge, AutoScavengeStatus, ScheduledTimes } from './api.ts';
 import { note } from './decision.ts';
 import { perform } from './effects.ts';

@@ -1,4 +1,4 @@
-import { isSkuaError } from '../errors.ts';
+import { isSkuaError } from '../base/errors.ts';
 import type { LastReply, Nodes, NoReply } from '../ports/nodes.ts';
 import { COMPLETED_TYPE, historyStreamOf } from '../scavenge/history.ts';
 import type { StoredEvent } from '../streams/api.ts';

@@ -1,6 +1,6 @@
 import type { NodeAddress } from '../ports/nodes.ts';
-import { parseTimestamp, timestampText } from '../time.ts';
-import { decodeText, encodeText } from '../text.ts';
+import { parseTimestamp, timestampText } from '../base/time.ts';
+import { decodeText, encodeText } from '../base/text.ts';
 
 /** What is stored of auto-scavenge: types and JSON of its events (core/auto-scavenge/README.md, "What is stored"). */
 

@@ -1,4 +1,4 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 import { leads, nodeKey } from '../ports/nodes.ts';
 import type { NodeAddress, NodesView, StartReply, StopReply } from '../ports/nodes.ts';
 import { heard, isShortForGood, note, stay, store } from './decision.ts';

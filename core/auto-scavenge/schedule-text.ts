@@ -1,4 +1,4 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 import type { Schedule } from '../ports/schedule.ts';
 
 /**

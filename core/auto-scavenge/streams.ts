@@ -1,5 +1,5 @@
-import { isSkuaError } from '../errors.ts';
-import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import { isSkuaError } from '../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import type { Ids } from '../ports/ids.ts';
 import { ANY } from '../streams/api.ts';
 import type { Authorize, EventStore, StoredEvent } from '../streams/api.ts';

@@ -1,4 +1,4 @@
-import type { SkuaError } from '../errors.ts';
+import type { SkuaError } from '../base/errors.ts';
 import type { NodeAddress } from '../ports/nodes.ts';
 import type { Epoch, GossipEntry, MemberState } from '../ports/peers.ts';
 

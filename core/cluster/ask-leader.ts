@@ -1,6 +1,6 @@
-import { background } from '../background.ts';
-import { isSkuaError, SkuaError } from '../errors.ts';
-import type { ErrorCode } from '../errors.ts';
+import { background } from '../base/background.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
+import type { ErrorCode } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { ClusterMember, MemberLog, Membership } from './api.ts';

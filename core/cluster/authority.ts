@@ -1,4 +1,4 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 import { EPOCH_STREAM } from '../log/epochs.ts';
 import type { Authorize, EventStore } from '../streams/api.ts';
 import type { Membership } from './api.ts';

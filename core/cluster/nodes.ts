@@ -1,12 +1,12 @@
 import { inTime } from '../auto-scavenge/in-time.ts';
 import { type AskedOrders, lastReply, NO_ANSWER, startReply, stopReply } from '../auto-scavenge/single-node.ts';
-import { isSkuaError } from '../errors.ts';
+import { isSkuaError } from '../base/errors.ts';
 import type { AdminCalls, AdminReply } from '../ports/admin-calls.ts';
 import type { Clock } from '../ports/clock.ts';
 import { nodeKey } from '../ports/nodes.ts';
 import type { LastReply, Member, NodeAddress, Nodes, NodesView, NoReply, ScavengeOrder, StartReply, StopReply } from '../ports/nodes.ts';
 import type { MemberState } from '../ports/peers.ts';
-import { decodeText } from '../text.ts';
+import { decodeText } from '../base/text.ts';
 import type { MemberLog, Membership } from './api.ts';
 import { sameNode } from './api.ts';
 

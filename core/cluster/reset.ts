@@ -1,18 +1,18 @@
-import { encodeBase64 } from '../base64.ts';
-import type { BackupSource, SnapshotFile } from '../backup/source/source.ts';
-import { isSkuaError, SkuaError } from '../errors.ts';
-import { inParallel } from '../in-parallel.ts';
-import { INDEX_MAP_PATH, parseIndexMap } from '../index/index-map.ts';
-import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../log/chunk-format.ts';
+import { encodeBase64 } from '../base/base64.ts';
+import type { BackupSource, SnapshotFile } from '../store/source.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
+import { inParallel } from '../base/in-parallel.ts';
+import { INDEX_MAP_PATH, parseIndexMap } from '../index/format/index-map.ts';
+import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../log/format/chunk-format.ts';
 import { ChunkProof } from '../log/chunk-proof.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
-import { probe } from '../object-log/create-prefix.ts';
-import { newFileKey, newUuid } from '../object-log/keys.ts';
-import { createManifest, INLINE_BYTES_MAX, newestManifest, TABLE_NAME } from '../object-log/manifest.ts';
-import type { ObjectChunk, ObjectFile, ObjectManifest, ObjectOngoing, ObjectSegment } from '../object-log/manifest.ts';
+import { probe } from '../shared-log/create-prefix.ts';
+import { newFileKey, newUuid } from '../shared-log/format/keys.ts';
+import { createManifest, INLINE_BYTES_MAX, newestManifest, TABLE_NAME } from '../shared-log/format/manifest.ts';
+import type { ObjectChunk, ObjectFile, ObjectManifest, ObjectOngoing, ObjectSegment } from '../shared-log/format/manifest.ts';
 
 /** Files that are uploaded at once. */
 const AT_ONCE = 4;

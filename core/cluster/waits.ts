@@ -1,4 +1,4 @@
-import { afterDelay, background } from '../background.ts';
+import { afterDelay, background } from '../base/background.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { MemberLog, Membership } from './api.ts';
 

@@ -1,11 +1,11 @@
-import { background } from '../background.ts';
-import { isSkuaError, SkuaError } from '../errors.ts';
-import { sinceMs, stampOf } from '../object-log/instance/commit-attempt.ts';
+import { background } from '../base/background.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
+import { sinceMs, stampOf } from '../shared-log/instance/commit-attempt.ts';
 import { nodeKey } from '../ports/nodes.ts';
 import { SYSTEM } from '../security/principal.ts';
 import type { ScavengeStore } from '../scavenge/run-context.ts';
 import type { AppendResult, EventStore, NewEvent } from '../streams/api.ts';
-import { decodeText } from '../text.ts';
+import { decodeText } from '../base/text.ts';
 import type { ClusterMember } from './api.ts';
 import { FOR_OTHERS } from './ask-leader.ts';
 import type { Answered, AskLeader } from './ask-leader.ts';

@@ -1,5 +1,5 @@
-import { TOMBSTONE } from '../log/records.ts';
-import type { Hash64 } from '../stream-hash.ts';
+import { TOMBSTONE } from '../log/format/records.ts';
+import type { Hash64 } from '../base/stream-hash.ts';
 
 /** What takes entries in: the index of a node, or that of a view of a log on object storage. */
 export interface EntrySink {

@@ -1,9 +1,9 @@
-import { i64, putI64 } from '../bytes.ts';
+import { i64, putI64 } from '../base/bytes.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { JobProgress } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
-import { BloomFilter, isTooCorrupt, LINE_BYTES, PROBES, readBloomHeader, readLines, sealLines, bloomFileBytes } from './bloom.ts';
+import { BloomFilter, isTooCorrupt, LINE_BYTES, PROBES, readBloomHeader, readLines, sealLines, bloomFileBytes } from './format/bloom.ts';
 import type { MemTable } from './mem-table.ts';
 import { type EntryBatch, readBatches } from './table-scan.ts';
 import type { TableReader } from './table-search.ts';

@@ -1,11 +1,11 @@
-import { i64 } from '../bytes.ts';
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { i64 } from '../base/bytes.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { provenParts } from '../log/format.ts';
 import { damageOf, DOCUMENT_BYTES_MAX, type FileFormat, lineParts, type LookedInto, type Part, section, wholeOf } from '../ports/file-format.ts';
-import { decodeText } from '../text.ts';
-import { isLineSound, isTooCorrupt, LINE_BYTES, readBloomHeader } from './bloom.ts';
-import { parseIndexMap } from './index-map.ts';
-import { compareEntries, entryBytesOf, FILE_TYPE_TABLE, HEADER_BYTES, TableEntry, tableCorrupt, type TableShape } from './table-format.ts';
+import { decodeText } from '../base/text.ts';
+import { isLineSound, isTooCorrupt, LINE_BYTES, readBloomHeader } from './format/bloom.ts';
+import { parseIndexMap } from './format/index-map.ts';
+import { compareEntries, entryBytesOf, FILE_TYPE_TABLE, HEADER_BYTES, TableEntry, tableCorrupt, type TableShape } from './format/table-format.ts';
 import { TABLE_PROOFS_FORMAT } from './table-proofs.ts';
 import { shapeOf, TableSource } from './table-scan.ts';
 import { checkMd5 } from './table-verify.ts';

@@ -1,6 +1,6 @@
-import { SkuaError } from '../errors.ts';
-import { FILTER_BYTES_MAX, FILTER_BYTES_MIN } from './bloom.ts';
-import { CACHE_DEPTH_MAX, CACHE_DEPTH_MIN } from './table-format.ts';
+import { SkuaError } from '../base/errors.ts';
+import { FILTER_BYTES_MAX, FILTER_BYTES_MIN } from './format/bloom.ts';
+import { CACHE_DEPTH_MAX, CACHE_DEPTH_MIN } from './format/table-format.ts';
 
 export interface IndexSettings {
   /** Entries at which a memtable is written out. */

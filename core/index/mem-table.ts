@@ -1,4 +1,4 @@
-import type { EntryList, IndexEntry } from './entries.ts';
+import type { EntryList, IndexEntry } from './format/entries.ts';
 
 /** Entries for which room is made at first; fewer in a table that is expected to stay small. */
 const ENTRIES_FIRST = 4_096;

@@ -1,11 +1,11 @@
 import type { ChunkTable } from '../log/chunk-table.ts';
-import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, TOMBSTONE, type RecordFrame } from '../log/records.ts';
+import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, TOMBSTONE, type RecordFrame } from '../log/format/records.ts';
 import { scanLog } from '../log/scan.ts';
 import { visitTransaction } from '../log/transactions.ts';
 import type { Clock } from '../ports/clock.ts';
 import { EventColumns } from './event-columns.ts';
-import { Hash64 } from '../stream-hash.ts';
-import type { StreamIndex } from './stream-index.ts';
+import { Hash64 } from '../base/stream-hash.ts';
+import type { StreamIndex } from './index.ts';
 
 /** Slots that remember streams just added to the existence filter, 2 MiB; a power of two. Each addition touches six places anywhere in a large filter: a quarter of a rebuild of 50 000 streams. */
 const RECENT_STREAMS = 262_144;

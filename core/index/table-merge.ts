@@ -1,5 +1,5 @@
 import type { JobContext } from '../ports/jobs.ts';
-import { compareEntries } from './table-format.ts';
+import { compareEntries } from './format/table-format.ts';
 import { TableSource } from './table-scan.ts';
 import { type TableWriter, withWriter } from './table-write.ts';
 

@@ -1,5 +1,5 @@
 import type { Storage, StorageFile } from '../ports/storage.ts';
-import { FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, readEntry, readShape, TableEntry, tableCorrupt, type TableShape } from './table-format.ts';
+import { FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, readEntry, readShape, TableEntry, tableCorrupt, type TableShape } from './format/table-format.ts';
 
 /** Bytes read at once. */
 export const READ_BYTES = 1_048_576;

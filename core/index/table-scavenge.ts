@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
 import type { JobOptions } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { TableReader } from './table-search.ts';

@@ -1,11 +1,11 @@
-import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../cache/block-cache.ts';
-import { END, HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
+import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../cache/cache.ts';
+import { END, HIT, isMiss, type Miss, type Outcome } from '../base/step.ts';
 import type { Proof } from '../log/proofs-file.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
-import type { EntryList, IndexEntry } from './entries.ts';
-import { type BloomBudget, openTableBloom, type TableBloom } from './table-bloom.ts';
-import { bloomPathOf, HEADER_BYTES, MIDPOINT_BYTES, midpointCount, midpointIndex, readEntry, tableCorrupt, TableEntry, type TableShape } from './table-format.ts';
+import type { EntryList, IndexEntry } from './format/entries.ts';
+import { type BloomBudget, openTableBloom, type TableBloom } from './format/table-bloom.ts';
+import { bloomPathOf, HEADER_BYTES, MIDPOINT_BYTES, midpointCount, midpointIndex, readEntry, tableCorrupt, TableEntry, type TableShape } from './format/table-format.ts';
 import { openTable, READ_BYTES } from './table-scan.ts';
 
 /** Ranges of at most this many entries are fetched at once; larger ones are halved by single entries first. */
@@ -39,7 +39,7 @@ export interface OpenedTable {
 }
 
 /**
- * Searches one table through the block cache, in steps that never wait (core/cache/step.ts). Entries are compared where they lie; a search makes one view of cached bytes and no other object.
+ * Searches one table through the block cache, in steps that never wait (core/base/step.ts). Entries are compared where they lie; a search makes one view of cached bytes and no other object.
  */
 export class TableReader {
   readonly path: string;

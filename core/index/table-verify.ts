@@ -1,10 +1,10 @@
-import { equalBytes } from '../bytes.ts';
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { equalBytes } from '../base/bytes.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { paced } from '../log/verify-chunk-job.ts';
 import type { Digest, Digests } from '../ports/digests.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { StorageFile } from '../ports/storage.ts';
-import { compareEntries, HEADER_BYTES, MD5_BYTES, MIDPOINT_BYTES, midpointIndex, readEntry, TableEntry, tableCorrupt } from './table-format.ts';
+import { compareEntries, HEADER_BYTES, MD5_BYTES, MIDPOINT_BYTES, midpointIndex, readEntry, TableEntry, tableCorrupt } from './format/table-format.ts';
 import { openTable, READ_BYTES, TableSource } from './table-scan.ts';
 
 /** Before a start goes on, and in the background of a running store, where nobody waits for it. */

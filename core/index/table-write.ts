@@ -1,11 +1,11 @@
-import { putI32 } from '../bytes.ts';
-import { SkuaError } from '../errors.ts';
+import { putI32 } from '../base/bytes.ts';
+import { SkuaError } from '../base/errors.ts';
 import type { Digest } from '../ports/digests.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
-import { BloomFilter, LINE_BYTES, sealLines, tableFilterBytes } from './bloom.ts';
+import { BloomFilter, LINE_BYTES, sealLines, tableFilterBytes } from './format/bloom.ts';
 import type { MemTableColumns } from './mem-table.ts';
-import { bloomPathOf, ENTRY_BYTES, FILE_TYPE_TABLE, FOOTER_BYTES, HEADER_BYTES, MIDPOINT_BYTES, midpointCount, midpointIndex, TABLE_VERSION, writeEntry } from './table-format.ts';
+import { bloomPathOf, ENTRY_BYTES, FILE_TYPE_TABLE, FOOTER_BYTES, HEADER_BYTES, MIDPOINT_BYTES, midpointCount, midpointIndex, TABLE_VERSION, writeEntry } from './format/table-format.ts';
 
 export const WRITE_TABLE_JOB = 'index.write-table';
 /** Bytes collected before they are written. */

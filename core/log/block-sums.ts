@@ -1,14 +1,14 @@
-import { i32, i64, putI32, putI64, u32 } from '../bytes.ts';
-import { BLOCK_BYTES, BlockCache } from '../cache/block-cache.ts';
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { i32, i64, putI32, putI64, u32 } from '../base/bytes.ts';
+import { BLOCK_BYTES, BlockCache } from '../cache/cache.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { Chunk } from './chunk.ts';
-import { type ChunkHeader, decodeHeader, HEADER_BYTES } from './chunk-format.ts';
+import { type ChunkHeader, decodeHeader, HEADER_BYTES } from './format/chunk-format.ts';
 import { replaceFile } from './durability.ts';
 import type { LogEnd } from './open-chunks.ts';
-import { SYSTEM } from './records.ts';
+import { SYSTEM } from './format/records.ts';
 import { scanChunk } from './scan.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { i64, putI64 } from '../bytes.ts';
+import { i64, putI64 } from '../base/bytes.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { syncFile } from './durability.ts';
 

@@ -1,5 +1,5 @@
 import type { Ids } from '../ports/ids.ts';
-import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import type { Chunk } from './chunk.ts';
 import type { ChunkTable } from './chunk-table.ts';
 

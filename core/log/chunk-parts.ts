@@ -1,16 +1,16 @@
-import { i32, i64 } from '../bytes.ts';
-import { BlockCache } from '../cache/block-cache.ts';
-import { untilHit } from '../cache/step.ts';
-import { isSkuaError } from '../errors.ts';
-import { guidToText } from '../guid.ts';
+import { i32, i64 } from '../base/bytes.ts';
+import { BlockCache } from '../cache/cache.ts';
+import { untilHit } from '../base/step.ts';
+import { isSkuaError } from '../base/errors.ts';
+import { guidToText } from '../base/guid.ts';
 import { damageOf, type LookedInto, note, type Part, section } from '../ports/file-format.ts';
 import type { StorageFile } from '../ports/storage.ts';
-import { type ChunkFooter, type ChunkHeader, decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual } from './chunk-format.ts';
+import { type ChunkFooter, type ChunkHeader, decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual } from './format/chunk-format.ts';
 import { ChunkProof } from './chunk-proof.ts';
 import { Chunk } from './chunk.ts';
 import { checkOldLength, isSlotWhole, readSlots } from './open-chunks.ts';
 import { crcText, notARecord, READ_BYTES, RECORD_HEAD_BYTES, recordParts, type RecordStretch } from './record-parts.ts';
-import { FRAME_BYTES, isRecordLength, SYSTEM } from './records.ts';
+import { FRAME_BYTES, isRecordLength, SYSTEM } from './format/records.ts';
 
 /** A chunk, for whoever looks into it: completed, being written, or what is left of one. */
 

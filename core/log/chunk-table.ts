@@ -1,8 +1,8 @@
-import { END, HIT, type Outcome } from '../cache/step.ts';
-import { SkuaError } from '../errors.ts';
+import { END, HIT, type Outcome } from '../base/step.ts';
+import { SkuaError } from '../base/errors.ts';
 import type { Chunk } from './chunk.ts';
 import type { LogReader, ReadFor } from './log-reader.ts';
-import { RecordFrame } from './records.ts';
+import { RecordFrame } from './format/records.ts';
 
 /** The chunks in force, by logical chunk number, and reading across them. */
 export class ChunkTable implements LogReader {

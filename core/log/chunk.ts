@@ -1,11 +1,11 @@
-import { i32 } from '../bytes.ts';
-import { BLOCK_BYTES, type CachedFile } from '../cache/block-cache.ts';
+import { i32 } from '../base/bytes.ts';
+import { BLOCK_BYTES, type CachedFile } from '../cache/cache.ts';
 import { ALONE_BYTES } from '../cache/lone-reads.ts';
-import { END, HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
-import { SkuaError } from '../errors.ts';
-import { HEADER_BYTES, mapActual, mapLogical, type ChunkFooter, type ChunkHeader } from './chunk-format.ts';
+import { END, HIT, isMiss, type Miss, type Outcome } from '../base/step.ts';
+import { SkuaError } from '../base/errors.ts';
+import { HEADER_BYTES, mapActual, mapLogical, type ChunkFooter, type ChunkHeader } from './format/chunk-format.ts';
 import type { ReadFor } from './log-reader.ts';
-import { FRAME_BYTES, FRAME_LENGTHS_DIFFER, FRAME_SOUND, isRecordLength, takeFrame, type RecordFrame } from './records.ts';
+import { FRAME_BYTES, FRAME_LENGTHS_DIFFER, FRAME_SOUND, isRecordLength, takeFrame, type RecordFrame } from './format/records.ts';
 
 /**
  * One chunk file, complete or ongoing, as readers see it. Positions are global; "local" is the offset from the

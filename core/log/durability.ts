@@ -1,4 +1,4 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 
 /** What every part of the log does in the same way to make bytes outlive a crash. */

@@ -1,17 +1,17 @@
-import { i32, i64 } from '../bytes.ts';
-import { isSkuaError, SkuaError } from '../errors.ts';
-import { guidToText } from '../guid.ts';
+import { i32, i64 } from '../base/bytes.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
+import { guidToText } from '../base/guid.ts';
 import type { Digests } from '../ports/digests.ts';
 import { DOCUMENT_BYTES_MAX, type FileFormat, lineParts, type LookedInto, note, type Part, section, wholeOf } from '../ports/file-format.ts';
 import type { StorageFile } from '../ports/storage.ts';
-import { decodeText } from '../text.ts';
+import { decodeText } from '../base/text.ts';
 import { beginsAsBlockSums, decodeBlockSums } from './block-sums.ts';
-import { HEADER_BYTES } from './chunk-format.ts';
+import { HEADER_BYTES } from './format/chunk-format.ts';
 import { chunkParts } from './chunk-parts.ts';
 import { PROOFS_FORMAT } from './chunk-proofs.ts';
 import { decodeProofs } from './proofs-file.ts';
 import { beginsAsRecord, crcText, READ_BYTES, RECORD_HEAD_BYTES, recordParts } from './record-parts.ts';
-import { FRAME_BYTES, isRecordLength } from './records.ts';
+import { FRAME_BYTES, isRecordLength } from './format/records.ts';
 
 export { recordPart, recordParts } from './record-parts.ts';
 

@@ -1,5 +1,5 @@
-import type { Outcome } from '../cache/step.ts';
-import type { RecordFrame } from './records.ts';
+import type { Outcome } from '../base/step.ts';
+import type { RecordFrame } from './format/records.ts';
 
 /**
  * What a record is read for: with those around it; as one of many that lie far apart, which is better read alone than with the blocks in which they lie; or as the only one that is
@@ -8,7 +8,7 @@ import type { RecordFrame } from './records.ts';
 export type ReadFor = 'run' | 'sparse' | 'single';
 
 /**
- * Reads committed records of the log, in steps that never wait (core/cache/step.ts). Positions are global; a frame's `position` and `next`
+ * Reads committed records of the log, in steps that never wait (core/base/step.ts). Positions are global; a frame's `position` and `next`
  * are filled in. A record that a scavenge removed is END for `readAt` and skipped by the other two.
  *
  * Throws `log_corrupt` when bytes that should be a record are none, with the file and the offset.

@@ -1,13 +1,13 @@
-import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../cache/block-cache.ts';
-import { SkuaError } from '../errors.ts';
-import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../cache/cache.ts';
+import { SkuaError } from '../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import type { Digest, Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { BlockSums, type KnownEpoch, type VouchedBlocks } from './block-sums.ts';
 import { Chunk } from './chunk.ts';
-import { type ChunkHeader, chunkFileName, completeChunkFile, encodeHeader, HEADER_BYTES, ongoingFileBytes } from './chunk-format.ts';
-import { encodeSlot, SLOT_BYTES, slotOffset } from './commit-slot.ts';
+import { type ChunkHeader, chunkFileName, completeChunkFile, encodeHeader, HEADER_BYTES, ongoingFileBytes } from './format/chunk-format.ts';
+import { encodeSlot, SLOT_BYTES, slotOffset } from './format/commit-slot.ts';
 import { crcWithBlock } from './crc-join.ts';
 import { isFinal, syncFile, trySeal } from './durability.ts';
 

@@ -1,13 +1,13 @@
-import { BlockCache } from '../cache/block-cache.ts';
-import { END, untilHit } from '../cache/step.ts';
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { BlockCache } from '../cache/cache.ts';
+import { END, untilHit } from '../base/step.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { Chunk } from './chunk.ts';
-import { decodeFooter, decodeHeader, encodeHeader, FOOTER_BYTES, HEADER_BYTES, ongoingFileBytes, type ChunkFooter, type ChunkHeader } from './chunk-format.ts';
-import { decodeSlot, SLOT_BYTES, slotOffset, type CommitSlot } from './commit-slot.ts';
+import { decodeFooter, decodeHeader, encodeHeader, FOOTER_BYTES, HEADER_BYTES, ongoingFileBytes, type ChunkFooter, type ChunkHeader } from './format/chunk-format.ts';
+import { decodeSlot, SLOT_BYTES, slotOffset, type CommitSlot } from './format/commit-slot.ts';
 import { rewrite, syncFile, trySeal } from './durability.ts';
-import { RecordFrame } from './records.ts';
+import { RecordFrame } from './format/records.ts';
 
 /** What the opening of a log (`open-log.ts`) asks of single chunk files and does to them. */
 

@@ -1,12 +1,12 @@
-import { i32, i64 } from '../bytes.ts';
-import { SkuaError } from '../errors.ts';
-import { toHex } from '../hex.ts';
+import { i32, i64 } from '../base/bytes.ts';
+import { SkuaError } from '../base/errors.ts';
+import { toHex } from '../base/hex.ts';
 import { damageOf, type Description, type Part, Payload, type RecordPart } from '../ports/file-format.ts';
 import type { StorageFile } from '../ports/storage.ts';
-import { decodeText } from '../text.ts';
-import { timestampText } from '../time.ts';
-import { RecordCutter } from './record-cutter.ts';
-import { COMMIT, decodeCommit, decodeEpoch, decodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_REDACTED, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame, recordTimestampAt, SYSTEM, timestampMsAt, timestampTicksAt } from './records.ts';
+import { decodeText } from '../base/text.ts';
+import { timestampText } from '../base/time.ts';
+import { RecordCutter } from './format/record-cutter.ts';
+import { COMMIT, decodeCommit, decodeEpoch, decodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_REDACTED, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame, recordTimestampAt, SYSTEM, timestampMsAt, timestampTicksAt } from './format/records.ts';
 
 /** Records of the log, for whoever looks into what holds them. */
 

@@ -1,8 +1,8 @@
 import type { Chunk } from './chunk.ts';
-import { HEADER_BYTES } from './chunk-format.ts';
+import { HEADER_BYTES } from './format/chunk-format.ts';
 import type { ChunkTable } from './chunk-table.ts';
-import { RecordCutter } from './record-cutter.ts';
-import type { RecordFrame } from './records.ts';
+import { RecordCutter } from './format/record-cutter.ts';
+import type { RecordFrame } from './format/records.ts';
 
 /** Bytes read at once. */
 const SCAN_READ_BYTES = 1_048_576;

@@ -1,16 +1,16 @@
-import { HIT, untilHit } from '../cache/step.ts';
-import { SkuaError } from '../errors.ts';
+import { HIT, untilHit } from '../base/step.ts';
+import { SkuaError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
 import type { Log } from '../ports/log.ts';
 import { BLOCK_SUMS_FILE, BLOCK_SUMS_INTERVAL_MS, EPOCH_BYTES_MAX, type KnownEpoch, writeBlockSums } from './block-sums.ts';
 import { closeCheckpoints, type Checkpoints } from './checkpoint.ts';
-import { CHUNK_COUNT_MAX, HEADER_BYTES } from './chunk-format.ts';
+import { CHUNK_COUNT_MAX, HEADER_BYTES } from './format/chunk-format.ts';
 import type { ChunkTable } from './chunk-table.ts';
 import { isFinal } from './durability.ts';
-import { RecordFrame } from './records.ts';
+import { RecordFrame } from './format/records.ts';
 import { discardPrepared, OngoingChunk, type OngoingOptions, prepareChunk, type PreparedChunk } from './ongoing-chunk.ts';
-import { background } from '../background.ts';
+import { background } from '../base/background.ts';
 
 /** How often the checkpoints follow the log durably. */
 const CHECKPOINT_INTERVAL_MS = 1_000;

@@ -1,9 +1,9 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage } from '../ports/storage.ts';
 import { BLOCK_SUMS_FILE } from './block-sums.ts';
-import { chunkNumberAt, HEADER_BYTES, ongoingFileBytes, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkHeader } from './chunk-format.ts';
+import { chunkNumberAt, HEADER_BYTES, ongoingFileBytes, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkHeader } from './format/chunk-format.ts';
 import type { Checkpoints } from './checkpoint.ts';
 import { syncFile } from './durability.ts';
 import { checkHeaderPlace, checkRecordEndsAt, findLogEnd, readHeader, settleLogEnd } from './open-chunks.ts';

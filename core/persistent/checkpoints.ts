@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { ANY } from '../streams/api.ts';
 import type { StoredEvent } from '../streams/api.ts';
 import { ALL_STREAM, checkpointStreamOf } from './api.ts';

@@ -1,5 +1,5 @@
 import type { ConnectOptions, Delivery, GroupConsumer, NackAction } from './api.ts';
-import type { SkuaError } from '../errors.ts';
+import type { SkuaError } from '../base/errors.ts';
 import type { EngineLimits, Held } from './limits.ts';
 import { Measurement } from './measurement.ts';
 import type { Message } from './message.ts';

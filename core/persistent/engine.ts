@@ -1,6 +1,6 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { ANY } from '../streams/api.ts';
-import { METADATA_TYPE, metastreamOf } from '../streams/names.ts';
+import { METADATA_TYPE, metastreamOf } from '../streams/format/names.ts';
 import { ALL_STREAM, checkpointStreamOf, DEFAULT_SETTINGS, parkedStreamOf } from './api.ts';
 import type { ConnectOptions, Delivery, GroupChange, GroupConsumer, GroupInfo, NackAction, NewGroup, PersistentSubscriptionsEngine, StartFrom } from './api.ts';
 import { loadCheckpoint, writeInitialCheckpoint } from './checkpoints.ts';
@@ -15,9 +15,9 @@ import { isEndText, startText } from './positions.ts';
 import { filterOf } from './reader.ts';
 import { CONFIG_METADATA, CONFIG_STREAM, CONFIG_TYPE, decodeConfig, encodeConfig, OLD_CONFIG_TYPE } from './stored-forms.ts';
 import type { KeptGroup } from './stored-forms.ts';
-import { encodeText } from '../text.ts';
+import { encodeText } from '../base/text.ts';
 import { checkGroup, checkStart } from './validation.ts';
-import { afterDelay } from '../background.ts';
+import { afterDelay } from '../base/background.ts';
 
 /** Creates the engine; it does nothing before `start`. */
 export function createPersistentSubscriptions(parts: EngineParts): PersistentSubscriptionsEngine {

@@ -1,4 +1,4 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 
 /** What groups are refused with. The texts are those that clients of the reference know. */
 

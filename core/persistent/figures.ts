@@ -1,4 +1,4 @@
-import { TOMBSTONE } from '../log/records.ts';
+import { TOMBSTONE } from '../log/format/records.ts';
 import { ALL_STREAM } from './api.ts';
 import type { ConnectionInfo, GroupInfo } from './api.ts';
 import type { Consumer } from './consumer.ts';

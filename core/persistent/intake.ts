@@ -1,4 +1,4 @@
-import { isSkuaError } from '../errors.ts';
+import { isSkuaError } from '../base/errors.ts';
 import { PAGE_EVENTS_MAX } from '../streams/api.ts';
 import { ALL_STREAM } from './api.ts';
 import { loadCheckpoint } from './checkpoints.ts';

@@ -1,8 +1,8 @@
-import { isSkuaError } from '../errors.ts';
+import { isSkuaError } from '../base/errors.ts';
 import { ANY } from '../streams/api.ts';
 import type { NewEvent, StoredEvent } from '../streams/api.ts';
-import { LINK_TYPE, METADATA_TYPE, metastreamOf } from '../streams/names.ts';
-import { encodeText } from '../text.ts';
+import { LINK_TYPE, METADATA_TYPE, metastreamOf } from '../streams/format/names.ts';
+import { encodeText } from '../base/text.ts';
 import { parkedStreamOf } from './api.ts';
 import type { Ledger } from './ledger.ts';
 import type { Message } from './message.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
-import { guidFromUuidBytes, guidToText } from '../guid.ts';
-import type { StreamHasher } from '../stream-hash.ts';
+import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
+import type { StreamHasher } from '../base/stream-hash.ts';
 import type { EventStore, NewEvent, TextMatcher } from '../streams/api.ts';
 import type { EngineLimits, Held } from './limits.ts';
 

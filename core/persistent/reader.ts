@@ -1,4 +1,4 @@
-import { isSkuaError } from '../errors.ts';
+import { isSkuaError } from '../base/errors.ts';
 import type { AllFilter, StoredEvent } from '../streams/api.ts';
 import { ALL_STREAM, parkedStreamOf } from './api.ts';
 import type { GroupFilter } from './api.ts';

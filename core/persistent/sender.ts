@@ -13,7 +13,7 @@ import { Retries } from './retries.ts';
 import type { KeptGroup } from './stored-forms.ts';
 import { createStrategy } from './strategies.ts';
 import type { Strategy } from './strategies.ts';
-import { background } from '../background.ts';
+import { background } from '../base/background.ts';
 
 export interface SenderParts {
   readonly parts: GroupParts;

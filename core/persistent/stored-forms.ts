@@ -1,6 +1,6 @@
-import { SkuaError } from '../errors.ts';
-import { timestampText } from '../time.ts';
-import { decodeText, encodeText, withoutTrailing } from '../text.ts';
+import { SkuaError } from '../base/errors.ts';
+import { timestampText } from '../base/time.ts';
+import { decodeText, encodeText, withoutTrailing } from '../base/text.ts';
 import { ALL_STREAM, DEFAULT_SETTINGS } from './api.ts';
 import type { GroupFilter, GroupSettings } from './api.ts';
 import { isEndText } from './positions.ts';

@@ -1,10 +1,10 @@
-import { JsonScanner } from '../json-scanner.ts';
-import { Hash64 } from '../stream-hash.ts';
-import type { StreamHasher } from '../stream-hash.ts';
+import { JsonScanner } from '../base/json-scanner.ts';
+import { Hash64 } from '../base/stream-hash.ts';
+import type { StreamHasher } from '../base/stream-hash.ts';
 import { parseLink } from '../streams/links.ts';
-import { LINK_TYPE } from '../streams/names.ts';
+import { LINK_TYPE } from '../streams/format/names.ts';
 import type { StoredEvent } from '../streams/api.ts';
-import { decodeText } from '../text.ts';
+import { decodeText } from '../base/text.ts';
 import type { Consumer } from './consumer.ts';
 import type { Message } from './message.ts';
 

@@ -1,5 +1,5 @@
-import { isSkuaError } from '../errors.ts';
-import { checkReadableName, checkWritableName, metastreamOf } from '../streams/names.ts';
+import { isSkuaError } from '../base/errors.ts';
+import { checkReadableName, checkWritableName, metastreamOf } from '../streams/format/names.ts';
 import { ALL_STREAM, checkpointStreamOf, parkedStreamOf, STRATEGIES } from './api.ts';
 import type { GroupFilter, GroupSettings, StartFrom } from './api.ts';
 import { failedError } from './errors.ts';

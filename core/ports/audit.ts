@@ -1,4 +1,4 @@
-import { timestampText } from '../time.ts';
+import { timestampText } from '../base/time.ts';
 
 /** Who did what from where, for those who have to answer for a node afterwards. */
 

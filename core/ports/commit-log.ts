@@ -1,6 +1,6 @@
 /**
  * The durable, ordered end of the log, as the append pipeline sees it. On a node it is `TransactionLog` (`core/log/`) over Storage;
- * on object storage it is `ObjectCommitLog` (`core/object-log/`), where another writer may have been first, and then `append` rejects
+ * on object storage it is `ObjectCommitLog` (`core/shared-log/`), where another writer may have been first, and then `append` rejects
  * with `commit_lost`.
  *
  * It has two ends. The writer's is `end`, to which `append` moves it. The one that readers see (`LogReader.end`) follows with

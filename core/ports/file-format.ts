@@ -1,6 +1,6 @@
-import { type ErrorCode, isSkuaError, SkuaError } from '../errors.ts';
-import { isNestedAtMost } from '../json-scanner.ts';
-import { decodeText } from '../text.ts';
+import { type ErrorCode, isSkuaError, SkuaError } from '../base/errors.ts';
+import { isNestedAtMost } from '../base/json-scanner.ts';
+import { decodeText } from '../base/text.ts';
 import type { Compression } from './compression.ts';
 import type { Digests } from './digests.ts';
 import type { Keys } from './keys.ts';

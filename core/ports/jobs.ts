@@ -1,5 +1,5 @@
 import type { Digests } from './digests.ts';
-import type { StreamHasher } from '../stream-hash.ts';
+import type { StreamHasher } from '../base/stream-hash.ts';
 import type { Compression } from './compression.ts';
 import type { Ids } from './ids.ts';
 import type { Keys } from './keys.ts';

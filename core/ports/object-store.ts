@@ -1,4 +1,4 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 
 /**
  * Objects under one prefix of an object store, or under one directory. Keys are relative to it: parts of

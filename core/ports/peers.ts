@@ -59,7 +59,7 @@ export interface CommitsRequest {
 }
 
 export type CommitsReply =
-  /** Commits from `from` on, one behind the other, each with its header (`core/object-log/commit-object.ts`) and carrying none. Empty when none came in time. */
+  /** Commits from `from` on, one behind the other, each with its header (`core/shared-log/format/commit-object.ts`) and carrying none. Empty when none came in time. */
   | { readonly kind: 'commits'; readonly bytes: Uint8Array }
   /** The answering member does not have them at hand any more (or does not lead): the bucket has them. */
   | { readonly kind: 'gone' };

@@ -1,10 +1,10 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 
 /**
  * The scavenge database of one node. It is opened for the time of a run only, by the jobs of the run, and keeps what
  * earlier runs have learnt. All calls are synchronous; positions and event numbers are safe integers, TOMBSTONE stands
  * for 2^63-1, ages are seconds, timestamps are whole milliseconds since 1970 and a remainder of 0 to 9999 ticks of 100
- * ns, two numbers as in core/log/records.ts: one number of milliseconds with a fraction can't tell ticks apart. (A
+ * ns, two numbers as in core/log/format/records.ts: one number of milliseconds with a fraction can't tell ticks apart. (A
  * fraction that is given all the same is taken as ticks, rounded.)
  *
  * What a stream's data are stored under: the 64-bit hash of its name, or the name itself when the hash is known to be

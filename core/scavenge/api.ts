@@ -1,5 +1,5 @@
 import type { ScavengePoint } from '../ports/scavenge-state.ts';
-import type { IgnoredMetadata } from '../streams/metadata.ts';
+import type { IgnoredMetadata } from '../streams/format/metadata.ts';
 import type { RetentionRule } from '../streams/retention.ts';
 
 /** Scavenging one node: what administrators, schedules and the command line use. */

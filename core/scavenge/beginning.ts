@@ -1,12 +1,12 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
-import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { ScavengeCheckpoint, ScavengePoint } from '../ports/scavenge-state.ts';
 import { NO_STREAM, type StoredEvent } from '../streams/api.ts';
-import type { EventStoreInternals } from '../streams/event-store.ts';
-import { POINT_TYPE, POINTS_STREAM } from '../streams/names.ts';
-import { decodeText, encodeText } from '../text.ts';
+import type { EventStoreInternals } from '../streams/streams.ts';
+import { POINT_TYPE, POINTS_STREAM } from '../streams/format/names.ts';
+import { decodeText, encodeText } from '../base/text.ts';
 import { ACCUMULATE_JOB } from './accumulation.ts';
 import type { OlderPoint } from './api.ts';
 import { type RunContext, type ScavengeDeps, stateOptionsOf } from './run-context.ts';

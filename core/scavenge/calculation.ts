@@ -1,11 +1,11 @@
-import { SkuaError } from '../errors.ts';
-import { EntryList } from '../index/entries.ts';
-import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
+import { SkuaError } from '../base/errors.ts';
+import { EntryList } from '../index/format/entries.ts';
+import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/format/records.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { type ActiveOriginal, STATUS_ACTIVE, STATUS_SPENT, type StreamHandle } from '../ports/scavenge-state.ts';
-import { Hash64 } from '../stream-hash.ts';
+import { Hash64 } from '../base/stream-hash.ts';
 import { type Decision, DISCARD, DiscardPoints, isSoftDeleted, MAYBE, Retention, statusOf, STAYS, TOMBSTONE_I32, YOUNG } from '../streams/retention.ts';
-import { encodeText } from '../text.ts';
+import { encodeText } from '../base/text.ts';
 import { DeletedStreams } from './deleted-streams.ts';
 import { ChunkRanges, ChunkWeights, WEIGHT_DISCARD, WEIGHT_MAYBE } from './logical-chunks.ts';
 import { type RunContext, withFiles } from './run-context.ts';

@@ -1,5 +1,5 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
-import { guidFromUuidBytes } from '../guid.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
+import { guidFromUuidBytes } from '../base/guid.ts';
 import type { Chunk } from '../log/chunk.ts';
 import type { Job, JobContext } from '../ports/jobs.ts';
 import { doubtIfDamaged, switchChunk } from './chunk-switch.ts';

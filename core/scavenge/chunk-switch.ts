@@ -1,11 +1,11 @@
-import type { BlockCache } from '../cache/block-cache.ts';
-import { isSkuaError } from '../errors.ts';
+import type { BlockCache } from '../cache/cache.ts';
+import { isSkuaError } from '../base/errors.ts';
 import type { Chunk } from '../log/chunk.ts';
-import { chunkFileName, parseChunkFileNames } from '../log/chunk-format.ts';
+import { chunkFileName, parseChunkFileNames } from '../log/format/chunk-format.ts';
 import type { ChunkTable } from '../log/chunk-table.ts';
 import { openCompleted } from '../log/open-chunks.ts';
 import type { Storage } from '../ports/storage.ts';
-import type { ProofKeeper } from '../proof/keeper.ts';
+import type { ProofKeeper } from '../integrity/chain/keeper.ts';
 
 export interface SwitchParts {
   readonly storage: Storage;
@@ -25,7 +25,7 @@ export interface SwitchParts {
  * them has ended. Resolves when the old files are gone.
  *
  * A crash before the rename leaves a `*.tmp` file, one behind it a new version beside older ones: the next start
- * removes either (`core/log/open-log.ts`). When the file can't take its place (`scavenge_failed`), can't be read or can't
+ * removes either (`core/log/log.ts`). When the file can't take its place (`scavenge_failed`), can't be read or can't
  * be renamed it is removed, and the old files stay in force; `proof_failed` where the directory has a chain of hashes that can't be kept up.
  */
 export async function switchChunk(parts: SwitchParts, target: string, startNumber: number, endNumber: number): Promise<Chunk> {

@@ -1,8 +1,8 @@
-import { equalBytes, putI32, putI64 } from '../bytes.ts';
-import { BlockCache } from '../cache/block-cache.ts';
-import { SkuaError } from '../errors.ts';
+import { equalBytes, putI32, putI64 } from '../base/bytes.ts';
+import { BlockCache } from '../cache/cache.ts';
+import { SkuaError } from '../base/errors.ts';
 import type { Chunk } from '../log/chunk.ts';
-import { align4096, type ChunkHeader, completeChunkFile, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../log/chunk-format.ts';
+import { align4096, type ChunkHeader, completeChunkFile, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../log/format/chunk-format.ts';
 import { openCompleted } from '../log/open-chunks.ts';
 import type { Digest, Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';

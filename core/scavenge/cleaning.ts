@@ -1,4 +1,4 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { STATUS_ARCHIVED, STATUS_SPENT } from '../ports/scavenge-state.ts';
 import type { RunContext } from './run-context.ts';

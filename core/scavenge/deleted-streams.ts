@@ -1,12 +1,12 @@
-import { EntryList } from '../index/entries.ts';
-import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf, TOMBSTONE } from '../log/records.ts';
+import { EntryList } from '../index/format/entries.ts';
+import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf, TOMBSTONE } from '../log/format/records.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
-import { Hash64, type StreamHasher } from '../stream-hash.ts';
-import { parseMetadata } from '../streams/metadata.ts';
-import { metastreamOf } from '../streams/names.ts';
-import { isEmptied, isWholeEvent } from '../streams/redaction.ts';
+import { Hash64, type StreamHasher } from '../base/stream-hash.ts';
+import { parseMetadata } from '../streams/format/metadata.ts';
+import { metastreamOf } from '../streams/format/names.ts';
+import { isEmptied, isWholeEvent } from '../log/format/redaction.ts';
 import { shownData } from '../streams/retention.ts';
-import { encodeText } from '../text.ts';
+import { encodeText } from '../base/text.ts';
 import type { RunSources } from './sources/run-sources.ts';
 
 /** What the last event of a soft-deleted stream is to a scavenge. */

@@ -1,6 +1,6 @@
 import type { Chunk } from '../log/chunk.ts';
-import { align4096, FOOTER_BYTES, HEADER_BYTES } from '../log/chunk-format.ts';
-import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } from '../log/records.ts';
+import { align4096, FOOTER_BYTES, HEADER_BYTES } from '../log/format/chunk-format.ts';
+import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } from '../log/format/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { Accumulation } from './accumulation.ts';

@@ -1,9 +1,9 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
-import { checkReadableName } from '../streams/names.ts';
+import { checkReadableName } from '../streams/format/names.ts';
 import { Tasks, type TaskView } from '../tasks/tasks.ts';
 import type { Scavenger } from './api.ts';
 import { type ErasureReport, PROVE_ERASED_JOB, type ProveErasedArgs } from './erasure/job.ts';

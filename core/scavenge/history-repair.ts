@@ -1,7 +1,7 @@
-import { isSkuaError } from '../errors.ts';
+import { isSkuaError } from '../base/errors.ts';
 import type { StoredEvent } from '../streams/api.ts';
-import { decodeText } from '../text.ts';
-import { parseTimeSpan } from '../time.ts';
+import { decodeText } from '../base/text.ts';
+import { parseTimeSpan } from '../base/time.ts';
 import { CHUNK_TYPE, COMPLETED_TYPE, completedMembers, HISTORY_STREAM, historyStreamOf, type HistoryWriter, MERGE_TYPE, type RunTotals, STARTED_TYPE, TABLE_TYPE } from './history.ts';
 
 /** Repairs the history after a start of the node. */

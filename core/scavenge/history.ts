@@ -1,14 +1,14 @@
-import { isSkuaError } from '../errors.ts';
-import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import { isSkuaError } from '../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import type { TableReport } from '../index/table-scavenge.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
 import { ANY, type StreamMetadata } from '../streams/api.ts';
-import type { EventStoreInternals } from '../streams/event-store.ts';
-import { formatMetadata } from '../streams/metadata.ts';
-import { LINK_TYPE, METADATA_TYPE, metastreamOf } from '../streams/names.ts';
-import { encodeText } from '../text.ts';
-import { timeSpanText, timestampText } from '../time.ts';
+import type { EventStoreInternals } from '../streams/streams.ts';
+import { formatMetadata } from '../streams/format/metadata.ts';
+import { LINK_TYPE, METADATA_TYPE, metastreamOf } from '../streams/format/names.ts';
+import { encodeText } from '../base/text.ts';
+import { timeSpanText, timestampText } from '../base/time.ts';
 import type { ScavengeResult } from './api.ts';
 
 /** Links to the first and last event of every run. */

@@ -1,8 +1,8 @@
-import { equalBytes } from '../bytes.ts';
-import { type PrepareFields, type RecordFrame, streamOf, timestampMsAt, timestampTicksAt } from '../log/records.ts';
+import { equalBytes } from '../base/bytes.ts';
+import { type PrepareFields, type RecordFrame, streamOf, timestampMsAt, timestampTicksAt } from '../log/format/records.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
-import { Hash64, type StreamHasher } from '../stream-hash.ts';
-import { isEmptied } from '../streams/redaction.ts';
+import { Hash64, type StreamHasher } from '../base/stream-hash.ts';
+import { isEmptied } from '../log/format/redaction.ts';
 import { StoredRetention } from '../streams/retention.ts';
 import { type RunSettings, storedRetention } from './sources/run-settings.ts';
 
@@ -12,7 +12,7 @@ const SLOTS_MAX = 262_144;
 /** What becomes of a record. Numbers, since they are asked for of every one. */
 export const GOES = 0;
 export const STAYS_AS_IT_IS = 1;
-/** It stays without its data: see core/streams/redaction.ts. */
+/** It stays without its data: see core/log/format/redaction.ts. */
 export const IS_EMPTIED = 2;
 export type Fate = typeof GOES | typeof STAYS_AS_IT_IS | typeof IS_EMPTIED;
 

@@ -1,5 +1,5 @@
-import { putI32 } from '../bytes.ts';
-import { timestampMsAt, timestampTicksAt } from '../log/records.ts';
+import { putI32 } from '../base/bytes.ts';
+import { timestampMsAt, timestampTicksAt } from '../log/format/records.ts';
 import type { ChunkTimeRange, ScavengeState } from '../ports/scavenge-state.ts';
 import type { Retention } from '../streams/retention.ts';
 

@@ -2,7 +2,7 @@ import type { TableReport } from '../index/table-scavenge.ts';
 import type { Chunk } from '../log/chunk.ts';
 import type { Log } from '../ports/log.ts';
 import type { ScavengePoint } from '../ports/scavenge-state.ts';
-import { timeSpanText, timestampText } from '../time.ts';
+import { timeSpanText, timestampText } from '../base/time.ts';
 import type { ScavengeOptions, ScavengePhase, ScavengeProgress, ScavengeResult } from './api.ts';
 
 /** Known collisions named in the log at a start; the rest is only counted. */

@@ -1,4 +1,4 @@
-import { equalBytes } from '../bytes.ts';
+import { equalBytes } from '../base/bytes.ts';
 
 /** Slots at first and at most; powers of two. 65 bytes each. */
 const SLOTS_MIN = 4_096;

@@ -1,12 +1,12 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 import type { Chunk } from '../log/chunk.ts';
-import { HEADER_BYTES } from '../log/chunk-format.ts';
+import { HEADER_BYTES } from '../log/format/chunk-format.ts';
 import { ChunkProof } from '../log/chunk-proof.ts';
-import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } from '../log/records.ts';
+import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } from '../log/format/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
-import { emptied } from '../streams/redaction.ts';
+import { emptied } from '../log/format/redaction.ts';
 import { type Fate, GOES, IS_EMPTIED, type KeepRule, STAYS_AS_IT_IS } from './keep-rule.ts';
 
 /** Records between two looks at whether the run is to stop. */

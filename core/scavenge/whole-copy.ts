@@ -1,7 +1,7 @@
 import type { Chunk } from '../log/chunk.ts';
-import { HEADER_BYTES, mapActual, mapLogical } from '../log/chunk-format.ts';
+import { HEADER_BYTES, mapActual, mapLogical } from '../log/format/chunk-format.ts';
 import { ChunkProof } from '../log/chunk-proof.ts';
-import { FRAME_BYTES } from '../log/records.ts';
+import { FRAME_BYTES } from '../log/format/records.ts';
 import { scanChunk } from '../log/scan.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { ChunkWriter } from './chunk-writer.ts';

@@ -1,11 +1,11 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Keys } from '../ports/keys.ts';
 import type { Log } from '../ports/log.ts';
 import type { Meter, MeterLabels } from '../ports/meter.ts';
-import { encodeText } from '../text.ts';
+import { encodeText } from '../base/text.ts';
 import type { Authenticator, UserNow } from './api.ts';
-import { encodeBase64 } from '../base64.ts';
+import { encodeBase64 } from '../base/base64.ts';
 import type { Caller, Failures } from './failures.ts';
 import { fitsPassword, isEmptyPassword, LOGIN_NAME_LENGTH_MAX } from './limits.ts';
 import type { Passwords } from './passwords.ts';

@@ -1,6 +1,6 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 import { type FileFormat, note, type Part } from '../ports/file-format.ts';
-import { decodeText, encodeText } from '../text.ts';
+import { decodeText, encodeText } from '../base/text.ts';
 import { USER_STREAM_PREFIX } from './limits.ts';
 
 /** Files of logins and of the audit, for whoever looks into them; and what of events nobody sees who does. */

@@ -1,8 +1,8 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 import type { Keys, ScryptCost } from '../ports/keys.ts';
 import type { Meter } from '../ports/meter.ts';
-import { encodeText } from '../text.ts';
-import { decodeBase64, encodeBase64 } from '../base64.ts';
+import { encodeText } from '../base/text.ts';
+import { decodeBase64, encodeBase64 } from '../base/base64.ts';
 import type { Caller } from './failures.ts';
 import { fitsPassword } from './limits.ts';
 

@@ -1,12 +1,12 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
-import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
 import { ANY, NO_STREAM, PAGE_EVENTS_MAX } from '../streams/api.ts';
 import type { EventStore, NewEvent, StoredEvent } from '../streams/api.ts';
-import { formatMetadata } from '../streams/metadata.ts';
-import { METADATA_TYPE, metastreamOf } from '../streams/names.ts';
-import { decodeText, encodeText } from '../text.ts';
+import { formatMetadata } from '../streams/format/metadata.ts';
+import { METADATA_TYPE, metastreamOf } from '../streams/format/names.ts';
+import { decodeText, encodeText } from '../base/text.ts';
 import { infoNow, isUnchanged } from './stream-info.ts';
 import type { ObservableStore, StreamInfo, StreamMark } from './stream-info.ts';
 

@@ -1,6 +1,6 @@
-import { encodeBase64Url } from '../base64.ts';
+import { encodeBase64Url } from '../base/base64.ts';
 import type { Keys, ScryptCost } from '../ports/keys.ts';
-import { encodeText } from '../text.ts';
+import { encodeText } from '../base/text.ts';
 
 /** How long a session lasts. */
 export const SESSION_MS = 12 * 3_600_000;

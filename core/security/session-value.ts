@@ -1,6 +1,6 @@
-import { decodeBase64Url, encodeBase64Url } from '../base64.ts';
+import { decodeBase64Url, encodeBase64Url } from '../base/base64.ts';
 import type { Keys } from '../ports/keys.ts';
-import { decodeText, encodeText } from '../text.ts';
+import { decodeText, encodeText } from '../base/text.ts';
 import type { StreamMark } from './stream-info.ts';
 import type { UserRecord } from './user-streams.ts';
 

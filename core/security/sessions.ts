@@ -1,5 +1,5 @@
-import { encodeBase64Url } from '../base64.ts';
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { encodeBase64Url } from '../base/base64.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Keys } from '../ports/keys.ts';
 import type { Log } from '../ports/log.ts';

@@ -1,11 +1,11 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { Authorize, StreamMetadata } from '../streams/api.ts';
-import { parseAccessDefaults, UNREADABLE_LIST } from '../streams/metadata.ts';
-import type { AccessDefaults } from '../streams/metadata.ts';
-import { isMetastream, originalOf, SETTINGS_STREAM } from '../streams/names.ts';
+import { parseAccessDefaults, UNREADABLE_LIST } from '../streams/format/metadata.ts';
+import type { AccessDefaults } from '../streams/format/metadata.ts';
+import { isMetastream, originalOf, SETTINGS_STREAM } from '../streams/format/names.ts';
 import type { StreamAccess, StreamAction } from './api.ts';
 import { ADMINISTRATORS, isAdministrator, isAnonymous } from './principal.ts';
 import type { Principal } from './principal.ts';

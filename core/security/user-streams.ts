@@ -1,12 +1,12 @@
-import { isSkuaError } from '../errors.ts';
-import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import { isSkuaError } from '../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import type { Ids } from '../ports/ids.ts';
 import { ANY, PAGE_EVENTS_MAX } from '../streams/api.ts';
 import type { EventStore, NewEvent, StoredEvent, StreamInfo, StreamMetadata, UnchangedStream } from '../streams/api.ts';
-import { formatMetadata } from '../streams/metadata.ts';
-import { METADATA_TYPE, metastreamOf } from '../streams/names.ts';
+import { formatMetadata } from '../streams/format/metadata.ts';
+import { METADATA_TYPE, metastreamOf } from '../streams/format/names.ts';
 import { changed, unlessChanged } from '../streams/unless-changed.ts';
-import { decodeText, encodeText } from '../text.ts';
+import { decodeText, encodeText } from '../base/text.ts';
 import { invalidUser, LOGIN_NAME_LENGTH_MAX, USER_STREAM_PREFIX } from './limits.ts';
 import type { Secret } from './passwords.ts';
 import { ADMINISTRATORS } from './principal.ts';

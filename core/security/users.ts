@@ -1,4 +1,4 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 import type { Log } from '../ports/log.ts';
 import type { UnchangedStream } from '../streams/api.ts';
 import type { NewUser, User, UserChange, Users } from './api.ts';

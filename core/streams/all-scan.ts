@@ -1,14 +1,14 @@
-import { equalBytes } from '../bytes.ts';
-import { END, HIT, isMiss, type Outcome } from '../cache/step.ts';
+import { equalBytes } from '../base/bytes.ts';
+import { END, HIT, isMiss, type Outcome } from '../base/step.ts';
 import { EPOCH_STREAM } from '../log/epochs.ts';
-import { COMMIT, type CommitRecord, decodeCommit, FLAG_STREAM_DELETE, FLAG_TRANSACTION_END, parsePrepare, PREPARE, streamOf, TOMBSTONE } from '../log/records.ts';
-import { encodeText, internText } from '../text.ts';
+import { COMMIT, type CommitRecord, decodeCommit, FLAG_STREAM_DELETE, FLAG_TRANSACTION_END, parsePrepare, PREPARE, streamOf, TOMBSTONE } from '../log/format/records.ts';
+import { encodeText, internText } from '../base/text.ts';
 import type { AllFilter, AllPosition, StoredEvent } from './api.ts';
 import type { CheckpointCount } from './checkpoint-count.ts';
 import type { Lookup } from './lookup.ts';
 import type { PageBytes } from './page-bytes.ts';
 import { PAUSE, pageEvent } from './page-scan.ts';
-import { isEmptied } from './redaction.ts';
+import { isEmptied } from '../log/format/redaction.ts';
 
 const EPOCH_STREAM_BYTES = encodeText(EPOCH_STREAM);
 

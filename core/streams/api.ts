@@ -1,9 +1,9 @@
-import type { ByteShare } from '../byte-budget.ts';
-import type { SkuaError } from '../errors.ts';
+import type { ByteShare } from '../base/byte-budget.ts';
+import type { SkuaError } from '../base/errors.ts';
 
 /**
  * What the store offers to handlers and other parts of the core. Event numbers and positions are safe integers;
- * TOMBSTONE (core/log/records.ts) is the number of the event that hard-deletes a stream.
+ * TOMBSTONE (core/log/format/records.ts) is the number of the event that hard-deletes a stream.
  */
 
 /** The stream must not have events (a soft-deleted stream counts as such). */

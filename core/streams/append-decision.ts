@@ -1,8 +1,8 @@
-import { SkuaError } from '../errors.ts';
-import { prepareFrameBytes } from '../log/records.ts';
+import { SkuaError } from '../base/errors.ts';
+import { prepareFrameBytes } from '../log/format/records.ts';
 import { ANY, type EndOf, NO_STREAM, STREAM_EXISTS } from './api.ts';
 import type { DeleteRequest, EventsRequest } from './append-request.ts';
-import { METADATA_TYPE } from './names.ts';
+import { METADATA_TYPE } from './format/names.ts';
 import { deletedError } from './store-context.ts';
 import type { StreamState, StreamVersion } from './stream-state.ts';
 

@@ -1,17 +1,17 @@
-import { guidFromUuidBytes, guidToText } from '../guid.ts';
-import { putI32 } from '../bytes.ts';
+import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
+import { putI32 } from '../base/bytes.ts';
 import { EventColumns } from '../index/event-columns.ts';
 import { EPOCH_STREAM } from '../log/epochs.ts';
 import {
   encodeEpoch, encodePrepare, type EpochRecord, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, type PrepareInput, TOMBSTONE, viewOf,
-} from '../log/records.ts';
+} from '../log/format/records.ts';
 import type { Ids } from '../ports/ids.ts';
-import { encodeText } from '../text.ts';
-import { timestampText } from '../time.ts';
+import { encodeText } from '../base/text.ts';
+import { timestampText } from '../base/time.ts';
 import type { AppendRequest, EpochInput, EventTypes } from './append-request.ts';
 import type { CommittedRecords } from './apply-committed.ts';
 import type { StreamKey } from './lookup.ts';
-import { METADATA_TYPE, TOMBSTONE_TYPE } from './names.ts';
+import { METADATA_TYPE, TOMBSTONE_TYPE } from './format/names.ts';
 import type { CheckedEvents } from './pending-request.ts';
 import type { RecentIds } from './recent-ids.ts';
 import type { RecordTimestamp } from './record-time.ts';

@@ -1,12 +1,12 @@
-import { SkuaError } from '../errors.ts';
-import { prepareFrameBytes, TOMBSTONE } from '../log/records.ts';
+import { SkuaError } from '../base/errors.ts';
+import { prepareFrameBytes, TOMBSTONE } from '../log/format/records.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
 import { ANY, type EndOf, STREAM_EXISTS } from './api.ts';
 import { conflictError, decideAppend, decideHardDelete, decideSoftDelete, type Decision, lastNumberOf, metadataBytes, refusalOf } from './append-decision.ts';
 import { type AppendGroup, epochBytes } from './append-group.ts';
 import type { AppendRequest, CompleteChunkRequest, DeleteRequest, EpochRequest, EventsRequest } from './append-request.ts';
-import { parseMetadata, SOFT_DELETE_JSON, UNREADABLE_METADATA, withTruncateBefore } from './metadata.ts';
-import { TOMBSTONE_TYPE } from './names.ts';
+import { parseMetadata, SOFT_DELETE_JSON, UNREADABLE_METADATA, withTruncateBefore } from './format/metadata.ts';
+import { TOMBSTONE_TYPE } from './format/names.ts';
 import type { CheckedEvents } from './pending-request.ts';
 import type { RecentIds } from './recent-ids.ts';
 import { type ComparedEvents, CONFLICT, NEW, type RepeatCheck, REPEAT, type RepeatScope, type Verdict, WAIT } from './repeat-check.ts';

@@ -1,10 +1,10 @@
-import { SkuaError } from '../errors.ts';
-import { guidFromText, guidIsEmpty } from '../guid.ts';
+import { SkuaError } from '../base/errors.ts';
+import { guidFromText, guidIsEmpty } from '../base/guid.ts';
 import { EPOCH_STREAM } from '../log/epochs.ts';
-import { prepareFrameBytes } from '../log/records.ts';
-import { encodeText } from '../text.ts';
+import { prepareFrameBytes } from '../log/format/records.ts';
+import { encodeText } from '../base/text.ts';
 import { ANY, type Authorize, EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, type NewEvent, NO_STREAM, STREAM_EXISTS } from './api.ts';
-import { isMetastream, originalOf, POINTS_STREAM, utf8Length } from './names.ts';
+import { isMetastream, originalOf, POINTS_STREAM, utf8Length } from './format/names.ts';
 import { type CheckedEvents, PendingRequest } from './pending-request.ts';
 import type { StreamsRequest } from './streams-request.ts';
 

@@ -1,4 +1,4 @@
-import { type ErrorCode, isSkuaError, SkuaError } from '../errors.ts';
+import { type ErrorCode, isSkuaError, SkuaError } from '../base/errors.ts';
 import type { Meter } from '../ports/meter.ts';
 import { AppendGroup } from './append-group.ts';
 import { AppendPlacer, FULL, TAKEN } from './append-placer.ts';

@@ -1,14 +1,14 @@
-import { i32 } from '../bytes.ts';
-import { SkuaError } from '../errors.ts';
+import { i32 } from '../base/bytes.ts';
+import { SkuaError } from '../base/errors.ts';
 import { EventColumns } from '../index/event-columns.ts';
 import {
   decodeEpoch, type EpochRecord, FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, FRAME_SOUND, isRecordLength, PREPARE, PrepareFields, RecordFrame, recordTimestampAt, streamOf, SYSTEM,
   takeFrame, timestampMsAt, timestampTicksAt, TOMBSTONE,
-} from '../log/records.ts';
+} from '../log/format/records.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
-import type { StreamHasher } from '../stream-hash.ts';
+import type { StreamHasher } from '../base/stream-hash.ts';
 import { type EventIndex, StreamKey } from './lookup.ts';
-import { isMetastream, metastreamOf, originalOf } from './names.ts';
+import { isMetastream, metastreamOf, originalOf } from './format/names.ts';
 import type { RecentIds } from './recent-ids.ts';
 import type { RecordTime } from './record-time.ts';
 import { shownData } from './retention.ts';

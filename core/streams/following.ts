@@ -1,11 +1,11 @@
-import { HIT } from '../cache/step.ts';
-import { isSkuaError } from '../errors.ts';
-import { TOMBSTONE } from '../log/records.ts';
+import { HIT } from '../base/step.ts';
+import { isSkuaError } from '../base/errors.ts';
+import { TOMBSTONE } from '../log/format/records.ts';
 import type { AllPosition, StoredEvent, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionCheckpoint, SubscriptionPage } from './api.ts';
 import { CheckpointCount } from './checkpoint-count.ts';
 import { resolveLinks } from './links.ts';
 import { FloorSearch, runSearch } from './lookup.ts';
-import { checkNumber, checkReadableName, isMetastream } from './names.ts';
+import { checkNumber, checkReadableName, isMetastream } from './format/names.ts';
 import { PageBytes, type PageLimits } from './page-bytes.ts';
 import { checkPosition, lastBefore, readAllPart } from './read-all.ts';
 import { type PageSource, readNumber, readPage } from './read-stream.ts';

@@ -1,8 +1,8 @@
-import type { Miss } from '../cache/step.ts';
-import { TOMBSTONE } from '../log/records.ts';
-import { decodeText } from '../text.ts';
+import type { Miss } from '../base/step.ts';
+import { TOMBSTONE } from '../log/format/records.ts';
+import { decodeText } from '../base/text.ts';
 import type { StoredEvent } from './api.ts';
-import { isMetastream, LINK_TYPE } from './names.ts';
+import { isMetastream, LINK_TYPE } from './format/names.ts';
 import type { PageBytes } from './page-bytes.ts';
 import { VisibleSearch } from './read-stream.ts';
 import { stateOf, type StoreContext } from './store-context.ts';

@@ -1,12 +1,12 @@
-import { equalBytes } from '../bytes.ts';
-import { END, HIT, type Outcome, untilHit } from '../cache/step.ts';
-import { GuidTexts } from '../guid.ts';
-import { EntryList, IndexEntry } from '../index/entries.ts';
-import type { StreamIndex } from '../index/stream-index.ts';
+import { equalBytes } from '../base/bytes.ts';
+import { END, HIT, type Outcome, untilHit } from '../base/step.ts';
+import { GuidTexts } from '../base/guid.ts';
+import { EntryList, IndexEntry } from '../index/format/entries.ts';
+import type { StreamIndex } from '../index/index.ts';
 import type { LogReader, ReadFor } from '../log/log-reader.ts';
-import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
-import { Hash64, type StreamHasher } from '../stream-hash.ts';
-import { decodeText, encodeText } from '../text.ts';
+import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/format/records.ts';
+import { Hash64, type StreamHasher } from '../base/stream-hash.ts';
+import { decodeText, encodeText } from '../base/text.ts';
 
 /** Filled and read within the constructor of one key, and never across an await: nobody sees what another one left in it. */
 const scratch = new Hash64();
@@ -81,7 +81,7 @@ class SpareLists {
  * Index and log together: every entry found in the index is confirmed by the record it points to, so that streams whose
  * hashes collide are told apart exactly, and entries of records that a scavenge removed are passed over.
  *
- * All methods are steps (core/cache/step.ts); after a HIT `frame` and `fields` hold the record until the next step.
+ * All methods are steps (core/base/step.ts); after a HIT `frame` and `fields` hold the record until the next step.
  */
 export class Lookup {
   readonly reader: LogReader;

@@ -1,14 +1,14 @@
-import { END, HIT, isMiss, type Miss } from '../cache/step.ts';
-import { viewAt } from '../bytes.ts';
-import { guidToText } from '../guid.ts';
-import type { EntryList } from '../index/entries.ts';
-import { FLAG_COMMITTED, FLAG_JSON, FLAG_REDACTED, type PrepareFields, type RecordFrame, timestampMsAt, timestampTicksAt } from '../log/records.ts';
-import { internText } from '../text.ts';
+import { END, HIT, isMiss, type Miss } from '../base/step.ts';
+import { viewAt } from '../base/bytes.ts';
+import { guidToText } from '../base/guid.ts';
+import type { EntryList } from '../index/format/entries.ts';
+import { FLAG_COMMITTED, FLAG_JSON, FLAG_REDACTED, type PrepareFields, type RecordFrame, timestampMsAt, timestampTicksAt } from '../log/format/records.ts';
+import { internText } from '../base/text.ts';
 import type { StoredEvent } from './api.ts';
 import type { Lookup, StreamKey } from './lookup.ts';
-import { LINK_TYPE } from './names.ts';
+import { LINK_TYPE } from './format/names.ts';
 import type { PageBytes } from './page-bytes.ts';
-import { isEmptied } from './redaction.ts';
+import { isEmptied } from '../log/format/redaction.ts';
 import { type Retention, shownData } from './retention.ts';
 
 const NO_BYTES = new Uint8Array(0);

@@ -1,6 +1,6 @@
-import { SkuaError } from '../errors.ts';
-import { END, HIT, isMiss, untilHit } from '../cache/step.ts';
-import { COMMIT, RecordFrame } from '../log/records.ts';
+import { SkuaError } from '../base/errors.ts';
+import { END, HIT, isMiss, untilHit } from '../base/step.ts';
+import { COMMIT, RecordFrame } from '../log/format/records.ts';
 import type { AllPage, AllPosition, ReadAllOptions, ScanLimits, StoredEvent } from './api.ts';
 import { type AllScan, type AllScanPage, BackwardScan, ForwardScan } from './all-scan.ts';
 import { resolveLinks } from './links.ts';

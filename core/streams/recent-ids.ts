@@ -1,6 +1,6 @@
-import { i32 } from '../bytes.ts';
-import { END, HIT, isMiss, type Outcome } from '../cache/step.ts';
-import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/records.ts';
+import { i32 } from '../base/bytes.ts';
+import { END, HIT, isMiss, type Outcome } from '../base/step.ts';
+import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/format/records.ts';
 import { type Lookup, saltAt } from './lookup.ts';
 import type { StoreContext } from './store-context.ts';
 

@@ -1,5 +1,5 @@
-import { HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
-import { PrepareFields, RecordFrame, recordTimestampAt, timestampMsAt, timestampTicksAt } from '../log/records.ts';
+import { HIT, isMiss, type Miss, type Outcome } from '../base/step.ts';
+import { PrepareFields, RecordFrame, recordTimestampAt, timestampMsAt, timestampTicksAt } from '../log/format/records.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';

@@ -1,6 +1,6 @@
-import { equalBytes, i32 } from '../bytes.ts';
-import { EntryList } from '../index/entries.ts';
-import { END, HIT, isMiss, type Miss } from '../cache/step.ts';
+import { equalBytes, i32 } from '../base/bytes.ts';
+import { EntryList } from '../index/format/entries.ts';
+import { END, HIT, isMiss, type Miss } from '../base/step.ts';
 import { NO_STREAM } from './api.ts';
 import { CeilingSearch, type Lookup, type StreamKey } from './lookup.ts';
 import type { CheckedEvents } from './pending-request.ts';

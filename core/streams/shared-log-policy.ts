@@ -1,4 +1,4 @@
-import { isSkuaError } from '../errors.ts';
+import { isSkuaError } from '../base/errors.ts';
 import type { SharedLog } from '../ports/commit-log.ts';
 import type { AppendGroup } from './append-group.ts';
 import type { AppendQueue } from './append-request.ts';

@@ -1,6 +1,6 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 import type { LogReader } from '../log/log-reader.ts';
-import type { EpochRecord } from '../log/records.ts';
+import type { EpochRecord } from '../log/format/records.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -8,7 +8,7 @@ import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { PageOptions, StoredEvent } from './api.ts';
 import type { EventIndex, Lookup } from './lookup.ts';
-import { isMetastream, originalOf } from './names.ts';
+import { isMetastream, originalOf } from './format/names.ts';
 import type { PageLimits } from './page-bytes.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';

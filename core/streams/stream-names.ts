@@ -1,5 +1,5 @@
-import { SkuaError } from '../errors.ts';
-import { inParallel } from '../in-parallel.ts';
+import { SkuaError } from '../base/errors.ts';
+import { inParallel } from '../base/in-parallel.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { AllPage, AllPosition, EventStore, StoredEvent, TextMatcher } from './api.ts';
 

@@ -1,10 +1,10 @@
-import type { StreamHasher } from '../stream-hash.ts';
-import { END, HIT, isMiss, type Miss, type Outcome } from '../cache/step.ts';
-import { FLAG_JSON, TOMBSTONE } from '../log/records.ts';
+import type { StreamHasher } from '../base/stream-hash.ts';
+import { END, HIT, isMiss, type Miss, type Outcome } from '../base/step.ts';
+import { FLAG_JSON, TOMBSTONE } from '../log/format/records.ts';
 import type { StreamMetadata } from './api.ts';
 import { CeilingSearch, FloorSearch, type Lookup, StreamKey } from './lookup.ts';
-import { METASTREAM_METADATA, NO_METADATA, parseMetadata } from './metadata.ts';
-import { metastreamOf } from './names.ts';
+import { METASTREAM_METADATA, NO_METADATA, parseMetadata } from './format/metadata.ts';
+import { metastreamOf } from './format/names.ts';
 import { KnownStretches, shownData } from './retention.ts';
 
 /** A stream together with its metastream, at one moment. Never changed, only replaced. */

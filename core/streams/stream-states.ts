@@ -1,8 +1,8 @@
-import { Hash64, type StreamHasher } from '../stream-hash.ts';
-import { isMiss, type Miss, type Outcome } from '../cache/step.ts';
-import { TOMBSTONE } from '../log/records.ts';
+import { Hash64, type StreamHasher } from '../base/stream-hash.ts';
+import { isMiss, type Miss, type Outcome } from '../base/step.ts';
+import { TOMBSTONE } from '../log/format/records.ts';
 import type { Lookup } from './lookup.ts';
-import { isMetastream, metastreamOf } from './names.ts';
+import { isMetastream, metastreamOf } from './format/names.ts';
 import { StateLoad, StreamState } from './stream-state.ts';
 
 /** Below this many the cache would lose states while they are still being waited for. */

@@ -1,6 +1,6 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 import { ANY, type AppendToStreamsOptions, type AppendToStreamsResult, type Authorize, bothAllow, type NewEvent, type StreamCheck, STREAMS_PER_WRITE_MAX, type StreamWrite } from './api.ts';
-import { isMetastream, originalOf } from './names.ts';
+import { isMetastream, originalOf } from './format/names.ts';
 import { type CheckedEvents, PendingRequest } from './pending-request.ts';
 
 /** One stream of a write to several, with all its events. */

@@ -1,4 +1,4 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 import type { SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage } from './api.ts';
 
 /** Someone who waits for a stream, or for the log. A wake-up that comes while nobody waits is kept for the next wait. */

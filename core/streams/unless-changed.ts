@@ -1,4 +1,4 @@
-import { SkuaError } from '../errors.ts';
+import { SkuaError } from '../base/errors.ts';
 import type { Authorize, UnchangedStream } from './api.ts';
 
 /** Lets a write take its place only while none of these streams, nor its metadata, was written to since. Errors of the write: `wrong_expected_version`. */

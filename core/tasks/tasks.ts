@@ -1,5 +1,5 @@
-import { isSkuaError, SkuaError } from '../errors.ts';
-import { guidFromUuidBytes, guidToText } from '../guid.ts';
+import { isSkuaError, SkuaError } from '../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';

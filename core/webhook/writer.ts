@@ -1,4 +1,4 @@
-import { isSkuaError } from '../errors.ts';
+import { isSkuaError } from '../base/errors.ts';
 import type { StreamAccess } from '../security/api.ts';
 import { connectorPrincipal } from '../security/principal.ts';
 import { bothAllow } from '../streams/api.ts';

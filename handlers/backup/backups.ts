@@ -1,8 +1,8 @@
-import type { ManifestSummary } from '../../core/backup/repository/manifest.ts';
+import type { ManifestSummary } from '../../core/backup/format/manifest.ts';
 import type { BackupOptions, BackupProgress } from '../../core/backup/node/backups.ts';
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
-import type { ErrorCode } from '../../core/errors.ts';
-import { timestampText } from '../../core/time.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
+import type { ErrorCode } from '../../core/base/errors.ts';
+import { timestampText } from '../../core/base/time.ts';
 import { beginHold, listFiles, readFile, releaseHold, renewHold } from './files.ts';
 import { readBody, requireJsonType } from '../http/body.ts';
 import { noteForAudit } from '../http/context.ts';

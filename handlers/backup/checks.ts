@@ -1,7 +1,7 @@
 import { isGood } from '../../core/backup/checks/checks.ts';
 import type { BackupCheck, CheckReport, CheckSubject } from '../../core/backup/checks/checks.ts';
-import { SkuaError } from '../../core/errors.ts';
-import { timestampText } from '../../core/time.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { timestampText } from '../../core/base/time.ts';
 import { progressDocument } from './backups.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { Call, Handler } from '../http/context.ts';

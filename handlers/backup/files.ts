@@ -1,7 +1,7 @@
-import type { HoldView } from '../../core/backup/node/hold.ts';
-import type { SnapshotFile } from '../../core/backup/source/source.ts';
-import { SkuaError } from '../../core/errors.ts';
-import { timestampText } from '../../core/time.ts';
+import type { HoldView } from '../../core/store/hold.ts';
+import type { SnapshotFile } from '../../core/store/source.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { timestampText } from '../../core/base/time.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';

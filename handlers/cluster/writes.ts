@@ -2,7 +2,7 @@ import type { HeldWrite } from '../../core/cluster/api.ts';
 import { formatOutcomes, outcomeOf, readWrites } from '../../core/cluster/carried-writes.ts';
 import type { CarriedWrite, WriteOutcome } from '../../core/cluster/carried-writes.ts';
 import { WRITES_TYPE } from '../../core/cluster/writes-elsewhere.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { Security, UserNow } from '../../core/security/api.ts';
 import { isAdministrator } from '../../core/security/principal.ts';
 import type { Principal } from '../../core/security/principal.ts';

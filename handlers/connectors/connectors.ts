@@ -1,8 +1,8 @@
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { AuditAction } from '../../core/ports/audit.ts';
 import type { StoredEvent } from '../../core/streams/api.ts';
-import { decodeText } from '../../core/text.ts';
-import { timestampText } from '../../core/time.ts';
+import { decodeText } from '../../core/base/text.ts';
+import { timestampText } from '../../core/base/time.ts';
 import { rejectionsStream } from '../../core/webhook/active.ts';
 import type { Connector, Connectors } from '../../core/webhook/api.ts';
 import { nestSettings } from '../../core/webhook/connectors/settings-shape.ts';

@@ -1,5 +1,5 @@
-import { SkuaError } from '../../core/errors.ts';
-import type { ErrorCode } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import type { ErrorCode } from '../../core/base/errors.ts';
 import type { Violation } from '../../core/webhook/active.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { failure, outcomeOf } from '../http/problem.ts';

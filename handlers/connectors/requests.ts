@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { Violation } from '../../core/webhook/active.ts';
 import type { Connector, ConnectorState, Settings, TestInput } from '../../core/webhook/api.ts';
 import { flattenSettings, SETTING_NAME_LENGTH_MAX } from '../../core/webhook/connectors/settings-shape.ts';

@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Authorize } from '../../core/streams/api.ts';
 import type { WebhookIngest } from '../../core/webhook/api.ts';

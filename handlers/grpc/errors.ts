@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { App } from '../http/context.ts';
 import { GrpcError, STATUS } from './call.ts';

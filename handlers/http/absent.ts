@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 
 /** What the reference has at some path, or in some form, and Skua has not; README, "What is not here". */
 

@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { isAdministrator, isAnonymous, isBackupKeeper, isOperator, SYSTEM } from '../../core/security/principal.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { Access, App, Call } from './context.ts';

@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { App, Call, OnBytes } from './context.ts';
 import { xmlRemark } from './absent.ts';
 import { mediaTypeOf } from './negotiate.ts';

@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { App, Call, Reply } from './context.ts';
 import { isHealthPath, isIngestPath, senderOf } from './presence.ts';
 import { baseOf, firstHostOf } from './url.ts';

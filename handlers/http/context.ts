@@ -1,11 +1,11 @@
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import type { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
-import type { ByteShare } from '../../core/byte-budget.ts';
+import type { ByteShare } from '../../core/base/byte-budget.ts';
 import type { MemberLog, Membership, Patience } from '../../core/cluster/api.ts';
 import type { Writer } from '../../core/cluster/carried-writes.ts';
 import type { AskLeader } from '../../core/cluster/ask-leader.ts';
 import type { RunningMembership } from '../../core/cluster/membership/api.ts';
-import type { Holds } from '../../core/backup/node/hold.ts';
+import type { Holds } from '../../core/store/hold.ts';
 import type { BackupChecks, BackupStatus } from '../../core/backup/checks/checks.ts';
 import type { Backups } from '../../core/backup/node/backups.ts';
 import type { PersistentSubscriptions } from '../../core/persistent/api.ts';
@@ -271,7 +271,7 @@ export interface Call {
   principal: Principal;
   /** What the route asked of the caller; null until it has. */
   entered: Access | null;
-  /** By whom what callers share is counted (core/shared-limit.ts); null until the caller is known. */
+  /** By whom what callers share is counted (core/base/shared-limit.ts); null until the caller is known. */
   countedAs: string | null;
   /** The session of the page by which the caller is known; null where it is known otherwise, or not at all. */
   session: Session | null;

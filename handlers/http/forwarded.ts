@@ -1,5 +1,5 @@
 import { FOR_OTHERS } from '../../core/cluster/ask-leader.ts';
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import type { SessionProof } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import { notAMember } from './authorization.ts';

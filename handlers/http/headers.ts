@@ -1,6 +1,6 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { ANY, STREAM_EXISTS } from '../../core/streams/api.ts';
-import { guidFromText, guidIsEmpty } from '../../core/guid.ts';
+import { guidFromText, guidIsEmpty } from '../../core/base/guid.ts';
 
 /**
  * Our own request headers exist in two families of names; the current one is looked at first. Lookups use lower case,

@@ -1,4 +1,4 @@
-import { decodeText } from '../../core/text.ts';
+import { decodeText } from '../../core/base/text.ts';
 import { jsonString } from './json-text.ts';
 
 /** Bytes that a writer has room for at first, and up to which it keeps what it has grown to. */

@@ -1,5 +1,5 @@
-import { JsonScanner } from '../../core/json-scanner.ts';
-import { encodeText, withoutTrailing } from '../../core/text.ts';
+import { JsonScanner } from '../../core/base/json-scanner.ts';
+import { encodeText, withoutTrailing } from '../../core/base/text.ts';
 
 /** Deepest nesting of objects and arrays in JSON that we take apart. */
 export const JSON_DEPTH_MAX = 64;

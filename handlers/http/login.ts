@@ -1,5 +1,5 @@
-import { isSkuaError } from '../../core/errors.ts';
-import type { SkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
+import type { SkuaError } from '../../core/base/errors.ts';
 import type { Security } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { App } from './context.ts';

@@ -1,6 +1,6 @@
 import { parse } from 'content-type';
 import Negotiator from 'negotiator';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { xmlRemark } from './absent.ts';
 import { queryOf } from './context.ts';
 import type { Call } from './context.ts';

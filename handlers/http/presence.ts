@@ -1,5 +1,5 @@
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { PersistentSubscriptions } from '../../core/persistent/api.ts';
 import type { ErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
 import type { App, AppFeatures, Call, ClusterFeature, Webhooks } from './context.ts';

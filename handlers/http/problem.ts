@@ -1,5 +1,5 @@
-import { SkuaError } from '../../core/errors.ts';
-import type { ErrorCode } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import type { ErrorCode } from '../../core/base/errors.ts';
 import { challengeTo } from './browsers.ts';
 import { commonHeaders } from './reply.ts';
 import type { App, Call, Reply } from './context.ts';
@@ -147,7 +147,7 @@ function placeOf({ code, data }: SkuaError): Record<string, unknown> | undefined
   return code === 'reload_failed' || code === 'certificate_invalid' ? { file: data['file'], reason: data['reason'] } : undefined;
 }
 
-/** Characters of the longest text beside the detail, which core/errors.ts bounds: it may quote what was sent, too. */
+/** Characters of the longest text beside the detail, which core/base/errors.ts bounds: it may quote what was sent, too. */
 const SHOWN_LENGTH_MAX = 8_192;
 
 function shown(value: unknown): unknown {

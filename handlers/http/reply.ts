@@ -1,5 +1,5 @@
-import { TOMBSTONE } from '../../core/log/records.ts';
-import { encodeText } from '../../core/text.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
+import { encodeText } from '../../core/base/text.ts';
 import { withoutCoding } from './encoding.ts';
 import { jsonString } from './json-text.ts';
 import type { App, Call, Reply, ReplyBody } from './context.ts';

@@ -1,5 +1,5 @@
-import type { ByteShare } from '../../core/byte-budget.ts';
-import { SkuaError } from '../../core/errors.ts';
+import type { ByteShare } from '../../core/base/byte-budget.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { App, Call, Handler, ReplyBody } from './context.ts';
 
 /** What a reply that lists things takes before it is made, in bytes: as much as a small share of the budget may have. */

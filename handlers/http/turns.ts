@@ -1,4 +1,4 @@
-import { background } from '../../core/background.ts';
+import { background } from '../../core/base/background.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 
 /** While others work, long work rests behind each slice for so many times as long as the slice took: that part of the process is left to them. */
@@ -43,7 +43,7 @@ export class Turns {
 
   /**
    * Does a piece of work in its turn, which is such a part of all that there is to do for it: the rest was done as it came, which could not wait for a turn. `caller`: whose turn
-   * it takes (core/shared-limit.ts); null where nobody is known.
+   * it takes (core/base/shared-limit.ts); null where nobody is known.
    */
   slice<T>(caller: string | null, work: () => T, part = 1): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();

@@ -1,7 +1,7 @@
-import { SkuaError } from '../../core/errors.ts';
-import { TOMBSTONE } from '../../core/log/records.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import type { AllPosition } from '../../core/streams/api.ts';
-import { withoutTrailing } from '../../core/text.ts';
+import { withoutTrailing } from '../../core/base/text.ts';
 import type { Call } from './context.ts';
 
 /** Where the path of an absolute URL begins. */

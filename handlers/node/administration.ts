@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { AuditAction } from '../../core/ports/audit.ts';
 import { noteForAudit } from '../http/context.ts';
 import type { Handler } from '../http/context.ts';

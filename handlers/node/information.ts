@@ -1,4 +1,4 @@
-import { timestampText } from '../../core/time.ts';
+import { timestampText } from '../../core/base/time.ts';
 import type { App, Handler, Reply } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import type { AuditView, ChunkProofView, GossipMember, NodeControl, StartUpWork } from '../http/node-control.ts';

@@ -1,6 +1,6 @@
 import { ALL_STREAM, DEFAULT_SETTINGS } from '../../core/persistent/api.ts';
 import type { GroupSettings, StartFrom } from '../../core/persistent/api.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { readJson } from '../http/body.ts';
 import type { App, Call } from '../http/context.ts';
 

@@ -1,7 +1,7 @@
 import { answerId } from '../../core/persistent/api.ts';
 import type { Delivery, NackAction } from '../../core/persistent/api.ts';
-import { SkuaError } from '../../core/errors.ts';
-import { timestampText } from '../../core/time.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { timestampText } from '../../core/base/time.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { indent, jsonString } from '../http/json-text.ts';

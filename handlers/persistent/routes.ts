@@ -1,6 +1,6 @@
 import { ALL_STREAM } from '../../core/persistent/api.ts';
 import { noneError } from '../../core/persistent/errors.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';

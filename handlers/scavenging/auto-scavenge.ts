@@ -1,7 +1,7 @@
 import { TIMES_MAX } from '../../core/auto-scavenge/api.ts';
 import type { AutoScavenge, AutoScavengeStatus, NodeOutcome } from '../../core/auto-scavenge/api.ts';
-import { SkuaError } from '../../core/errors.ts';
-import { timeSpanText, timestampText } from '../../core/time.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { timeSpanText, timestampText } from '../../core/base/time.ts';
 import type { AuditAction } from '../../core/ports/audit.ts';
 import { readJson } from '../http/body.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';

@@ -1,8 +1,8 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { ProveErasedArgs } from '../../core/scavenge/erasure/job.ts';
 import type { ErasureFinding } from '../../core/scavenge/erasure/prove-erased.ts';
 import type { ErasureProof } from '../../core/scavenge/erasure-proofs.ts';
-import { timestampText } from '../../core/time.ts';
+import { timestampText } from '../../core/base/time.ts';
 import { readJson } from '../http/body.ts';
 import { noteForAudit } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';

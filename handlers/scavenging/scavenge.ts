@@ -1,7 +1,7 @@
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { ScavengeOrder } from '../../core/ports/nodes.ts';
 import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, ScavengeProgress, ScavengeStarted, ScavengeTraces } from '../../core/scavenge/api.ts';
-import { timestampText } from '../../core/time.ts';
+import { timestampText } from '../../core/base/time.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';

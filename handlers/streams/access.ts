@@ -1,8 +1,8 @@
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { StreamAction } from '../../core/security/api.ts';
 import type { Authorize, StoredEvent } from '../../core/streams/api.ts';
 import { parseLink } from '../../core/streams/links.ts';
-import { isMetastream } from '../../core/streams/names.ts';
+import { isMetastream } from '../../core/streams/format/names.ts';
 import type { App, Call } from '../http/context.ts';
 
 /** The access list of a stream decides who may do what with it. With security off nothing is asked. */

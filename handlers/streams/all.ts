@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { AllFilter, AllPosition } from '../../core/streams/api.ts';
 import { allFeed, embedLevelOf } from './feed.ts';
 import { changing, etagOf, unchanging } from '../http/reply.ts';

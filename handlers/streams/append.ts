@@ -1,5 +1,5 @@
-import { SkuaError } from '../../core/errors.ts';
-import { guidFromUuidBytes, guidToText } from '../../core/guid.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../../core/base/guid.ts';
 import type { Authorize } from '../../core/streams/api.ts';
 import { NO_BYTES, parseBatch } from './batch.ts';
 import { refusal } from '../http/authorization.ts';

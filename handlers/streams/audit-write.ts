@@ -1,8 +1,8 @@
-import { TOMBSTONE } from '../../core/log/records.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { USER_STREAM_PREFIX } from '../../core/security/limits.ts';
 import type { NewEvent } from '../../core/streams/api.ts';
-import { parseMetadata } from '../../core/streams/metadata.ts';
-import { SETTINGS_STREAM } from '../../core/streams/names.ts';
+import { parseMetadata } from '../../core/streams/format/metadata.ts';
+import { SETTINGS_STREAM } from '../../core/streams/format/names.ts';
 import type { App, Audited } from '../http/context.ts';
 import { noteForAudit } from '../http/context.ts';
 

@@ -1,8 +1,8 @@
-import type { ByteShare } from '../../core/byte-budget.ts';
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import type { ByteShare } from '../../core/base/byte-budget.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import { EVENT_BYTES_MAX } from '../../core/streams/api.ts';
 import type { NewEvent } from '../../core/streams/api.ts';
-import { decodeText } from '../../core/text.ts';
+import { decodeText } from '../../core/base/text.ts';
 import { isUsableEventId } from '../http/headers.ts';
 import { Growth, JsonReader, reindent, reindentSlices, SLICE_LENGTH } from '../http/json-text.ts';
 import { atOnce } from '../http/turns.ts';

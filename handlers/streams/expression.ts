@@ -1,5 +1,5 @@
 import type { RE2JS } from 're2js';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { TextMatcher } from '../../core/streams/api.ts';
 
 /**

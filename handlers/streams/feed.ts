@@ -1,7 +1,7 @@
-import { TOMBSTONE } from '../../core/log/records.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import type { AllPage, StoredEvent, StreamPage } from '../../core/streams/api.ts';
-import { decodeText, encodeText } from '../../core/text.ts';
-import { secondsText, timestampText } from '../../core/time.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
+import { secondsText, timestampText } from '../../core/base/time.ts';
 import type { Call } from '../http/context.ts';
 import type { JsonBytes } from '../http/json-bytes.ts';
 import { indent, jsonString, nameBytes } from '../http/json-text.ts';

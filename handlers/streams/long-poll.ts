@@ -1,6 +1,6 @@
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import type { App, Call } from '../http/context.ts';
-import { afterDelay } from '../../core/background.ts';
+import { afterDelay } from '../../core/base/background.ts';
 
 /** A read that may be held until there is something to read. */
 interface HeldRead<P> {

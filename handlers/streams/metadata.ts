@@ -1,4 +1,4 @@
-import { SkuaError, isSkuaError } from '../../core/errors.ts';
+import { SkuaError, isSkuaError } from '../../core/base/errors.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { changing, document, etagOf, unchanging } from '../http/reply.ts';
 import { EVENT_KINDS, FEED_KINDS, negotiate } from '../http/negotiate.ts';

@@ -1,8 +1,8 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { AllPosition } from '../../core/streams/api.ts';
 import { STREAMS_MAX } from '../../core/streams/stream-names.ts';
 import type { FoundStream, NamesWanted } from '../../core/streams/stream-names.ts';
-import { timestampText } from '../../core/time.ts';
+import { timestampText } from '../../core/base/time.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';

@@ -1,5 +1,5 @@
 import type { StoredEvent } from '../../core/streams/api.ts';
-import { decodeText, encodeText } from '../../core/text.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
 import type { JsonBytes } from '../http/json-bytes.ts';
 import { Growth, jsonString, literalSlices, reindent, reindentSlices } from '../http/json-text.ts';
 

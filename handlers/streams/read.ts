@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { PAGE_EVENTS_MAX } from '../../core/streams/api.ts';
 import type { PageOptions, StoredEvent } from '../../core/streams/api.ts';
 import { EventDocument } from './event-document.ts';

@@ -1,5 +1,5 @@
-import { SkuaError } from '../../core/errors.ts';
-import { encodeText } from '../../core/text.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { encodeText } from '../../core/base/text.ts';
 import type { AllFilter, AllPosition, StoredEvent, SubscriptionMessage } from '../../core/streams/api.ts';
 import { commonHeaders, VARY } from '../http/reply.ts';
 import { queryOf } from '../http/context.ts';

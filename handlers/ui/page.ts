@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { codingFor } from '../http/encoding.ts';
 import type { PageCoding, PageFile, PageFiles } from '../http/page-files.ts';

@@ -1,9 +1,9 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { addressGroup } from '../../core/security/address-group.ts';
 import type { Sessions } from '../../core/security/api.ts';
 import { isEmptyPassword } from '../../core/security/limits.ts';
 import { isAdministrator, isAnonymous, isBackupKeeper, isOperator } from '../../core/security/principal.ts';
-import { timestampText } from '../../core/time.ts';
+import { timestampText } from '../../core/base/time.ts';
 import { readJson } from '../http/body.ts';
 import { refuseOtherPages } from '../http/browsers.ts';
 import { noteForAudit } from '../http/context.ts';

@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { NewUser, UserChange, Users } from '../../core/security/api.ts';
 import { isAdministrator } from '../../core/security/principal.ts';
 import { refusal } from '../http/authorization.ts';

@@ -1,7 +1,7 @@
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { NewUser, User, UserChange } from '../../core/security/api.ts';
 import { isBlankPassword } from '../../core/security/limits.ts';
-import { timestampText } from '../../core/time.ts';
+import { timestampText } from '../../core/base/time.ts';
 import { readJson } from '../http/body.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { commonHeaders } from '../http/reply.ts';

@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { Users } from '../../core/security/api.ts';
 import { refusal } from '../http/authorization.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';

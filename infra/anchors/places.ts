@@ -1,11 +1,11 @@
 import { open, readFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
-import type { AnchorPlace } from '../../core/proof/anchoring.ts';
-import { type Anchor, parseAnchor } from '../../core/proof/layout.ts';
-import { decodeText, encodeText } from '../../core/text.ts';
+import type { AnchorPlace } from '../../core/integrity/chain/anchoring.ts';
+import { type Anchor, parseAnchor } from '../../core/integrity/format/layout.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
 import { makeFolder } from '../fs/make-folder.ts';
 import { identityOf, rootMissing, rootReplaced } from '../fs/root.ts';
 import { openObjects, parsePlace } from '../objects/open.ts';

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { StorageLock } from '../../core/ports/storage.ts';
 import { loadSqlite } from '../load-sqlite.ts';
 import type { Sqlite } from '../load-sqlite.ts';

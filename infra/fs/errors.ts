@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { fileExists, fileNotFound } from '../../core/ports/storage.ts';
 
 /** The error of a system call on `path` as the Storage port words it; `place` is where that lies on this machine. */

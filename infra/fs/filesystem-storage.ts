@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { chmod, readdir, rename, stat, statfs, unlink } from 'node:fs/promises';
 import * as path from 'node:path';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { isDataName } from '../../core/ports/own-names.ts';
 import { checkPath, checkRemoval, checkRename, fileNotFound } from '../../core/ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage.ts';

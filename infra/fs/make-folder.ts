@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { mkdir, open, stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { syncError, systemCode } from './errors.ts';
 import { rootMissing } from './root.ts';
 

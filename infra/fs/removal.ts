@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 
 /**
  * What removes files of this machine beside the Storage and the object stores, which ask for names of ours by themselves: by a name that has to be one of ours, or with the whole of a folder

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 
 /** A directory by device and inode, as text: `stat` rounds neither. */
 export function identityOf(directory: string): string | null {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { Digest, Digests } from '../../core/ports/digests.ts';
 import { environmentOf } from './worker-environment.ts';
-import { background } from '../../core/background.ts';
+import { background } from '../../core/base/background.ts';
 
 /**
  * A second thread beside that of a job, which digests what the job reads and writes while the job goes on: to prove the source of a rewritten

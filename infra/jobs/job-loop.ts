@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { JOBS } from '../../core/workers/jobs.ts';
-import { jobAborted, jobUnknown } from '../../core/ports/inline-jobs.ts';
+import { jobAborted, jobUnknown } from '../../core/memory/inline-jobs.ts';
 import type { Job, JobContext, JobProgress } from '../../core/ports/jobs.ts';
-import { streamHasher } from '../../core/stream-hash.ts';
+import { streamHasher } from '../../core/base/stream-hash.ts';
 import { systemClock } from '../clock.ts';
 import { nodeCompression } from '../compression.ts';
 import { nodeDigests } from '../digests.ts';
@@ -14,7 +14,7 @@ import { SqliteScavengeStates } from '../sqlite/scavenge-states.ts';
 import { DigestLane } from './digest-lane.ts';
 import { ABORT, imageOfError } from './messages.ts';
 import type { RunMessage, WorkerMessage, WorkerSetup } from './messages.ts';
-import { background } from '../../core/background.ts';
+import { background } from '../../core/base/background.ts';
 
 /** Shortest time in milliseconds between two progress messages. */
 const PROGRESS_EVERY_MS = 100;

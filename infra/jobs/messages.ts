@@ -1,5 +1,5 @@
-import { SkuaError } from '../../core/errors.ts';
-import type { ErrorCode } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import type { ErrorCode } from '../../core/base/errors.ts';
 import type { JobProgress } from '../../core/ports/jobs.ts';
 
 /** What a worker is started with. */

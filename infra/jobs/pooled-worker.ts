@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { JobProgress } from '../../core/ports/jobs.ts';
 import { syncTurns } from '../fs/sync-turns.ts';
 import { ABORT, GO_ON, errorOfImage } from './messages.ts';

@@ -1,9 +1,9 @@
-import { SkuaError } from '../../core/errors.ts';
-import { jobAborted, jobsClosed } from '../../core/ports/inline-jobs.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { jobAborted, jobsClosed } from '../../core/memory/inline-jobs.ts';
 import type { JobOptions } from '../../core/ports/jobs.ts';
 import { PooledWorker } from './pooled-worker.ts';
 import type { Task } from './pooled-worker.ts';
-import { background } from '../../core/background.ts';
+import { background } from '../../core/base/background.ts';
 
 /** Entry point of a worker, but for a bundle. */
 export const WORKER_URL = new URL('./worker.ts', import.meta.url);

@@ -4,7 +4,7 @@ import { link, mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import * as path from 'node:path';
 import { promisify } from 'node:util';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { TEMPORARY_FOLDER } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/errors.ts';
 import { makeFolder } from '../fs/make-folder.ts';

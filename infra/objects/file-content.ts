@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { throwIfAborted, wrongSize } from '../../core/ports/object-store.ts';
 import { systemCode } from '../fs/errors.ts';
 

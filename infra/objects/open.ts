@@ -1,8 +1,8 @@
 import * as path from 'node:path';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { isKey } from '../../core/ports/object-store.ts';
 import type { ObjectPlace, ObjectStore } from '../../core/ports/object-store.ts';
-import { withoutTrailing } from '../../core/text.ts';
+import { withoutTrailing } from '../../core/base/text.ts';
 import type { S3ObjectsOptions } from '../s3/objects.ts';
 import { DirectoryObjects } from './directory-objects.ts';
 

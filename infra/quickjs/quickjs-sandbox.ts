@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { RoutingCall, RoutingLimits, RoutingResult, RoutingSandbox } from '../../core/ports/routing-sandbox.ts';
 import { systemClock } from '../clock.ts';
@@ -10,7 +10,7 @@ import type { Run, RunResult } from './messages.ts';
 import type { Loss, SandboxThread } from './threads.ts';
 import { cut } from './script-error.ts';
 import { ThreadPool } from './threads.ts';
-import { background } from '../../core/background.ts';
+import { background } from '../../core/base/background.ts';
 
 /** Checks queue up as if they were a connector, whose id no connector can have. */
 const CHECKS = '\0checks';

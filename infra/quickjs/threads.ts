@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import type { RoutingLimits } from '../../core/ports/routing-sandbox.ts';
 import { sharedNowMs, SIGNAL_BYTES, ThreadSignal } from './messages.ts';
 import type { FromWorker, Run, RunResult, SandboxSetup, ToWorker, WasmModule } from './messages.ts';
-import { background } from '../../core/background.ts';
+import { background } from '../../core/base/background.ts';
 
 const { compile } = (globalThis as unknown as { WebAssembly: { compile(bytes: Uint8Array): Promise<WasmModule> } }).WebAssembly;
 

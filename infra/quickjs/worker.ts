@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { background } from '../../core/background.ts';
+import { background } from '../../core/base/background.ts';
 import { CallHost, ScriptRunner } from './script-runner.ts';
 import type { FromWorker, RunResult, SandboxSetup, ToWorker } from './messages.ts';
 import { ThreadSignal } from './messages.ts';

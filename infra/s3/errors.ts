@@ -1,5 +1,5 @@
-import { SkuaError } from '../../core/errors.ts';
-import type { ErrorCode } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import type { ErrorCode } from '../../core/base/errors.ts';
 import { systemCode } from '../fs/errors.ts';
 
 /** What a failed request means. */

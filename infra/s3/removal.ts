@@ -1,5 +1,5 @@
 import type { _Object as ListedObject } from '@aws-sdk/client-s3';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { isKey, OBJECT_LIST_MAX } from '../../core/ports/object-store.ts';
 import type { ListOptions, ObjectInfo, ObjectPage } from '../../core/ports/object-store.ts';
 import { sending, statusOf } from './client.ts';

@@ -1,5 +1,5 @@
 import type { ScavengeCheckpoint, ScavengePoint, ScavengeStage, StreamHandle } from '../../core/ports/scavenge-state.ts';
-import { parseTimestamp, timestampText } from '../../core/time.ts';
+import { parseTimestamp, timestampText } from '../../core/base/time.ts';
 
 /** Text of the checkpoint row (core/scavenge/FORMAT.md, "Checkpoint"). */
 

@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { storageError } from '../fs/errors.ts';
 
 /** Where the database lies, as it is told to people. */

@@ -2,10 +2,10 @@ import { open } from 'node:fs/promises';
 import * as path from 'node:path';
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { type Fields, type FileFormat, type LookedInto, note, type Part, section, type Value } from '../../core/ports/file-format.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
-import { decodeText } from '../../core/text.ts';
+import { decodeText } from '../../core/base/text.ts';
 import { TemporaryFolder } from '../fs/removal.ts';
 import { loadSqlite } from '../load-sqlite.ts';
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { StreamHasher } from '../../core/stream-hash.ts';
-import { TOMBSTONE } from '../../core/log/records.ts';
+import type { StreamHasher } from '../../core/base/stream-hash.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { misused, wholeTime } from '../../core/ports/scavenge-state.ts';
 import type {
   ActiveOriginal, ChunkTimeRange, MetastreamData, OriginalStreamData, ScavengeCheckpoint, ScavengeState, StreamHandle, StreamStatus,

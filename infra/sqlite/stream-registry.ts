@@ -1,5 +1,5 @@
-import { Hash64 } from '../../core/stream-hash.ts';
-import type { StreamHasher } from '../../core/stream-hash.ts';
+import { Hash64 } from '../../core/base/stream-hash.ts';
+import type { StreamHasher } from '../../core/base/stream-hash.ts';
 import type { Statements } from './scavenge-tables.ts';
 
 /** Names of one set, the most recently used first. */

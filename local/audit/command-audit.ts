@@ -1,12 +1,12 @@
 import { userInfo } from 'node:os';
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import type { AuditAction } from '../../core/ports/audit.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { systemClock } from '../../infra/clock.ts';
-import { CommandError } from '../cli/failure.ts';
-import { EXIT, line } from '../cli/io.ts';
-import type { ExitCode, Io } from '../cli/io.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { EXIT, line } from '../../infra/runtime/io.ts';
+import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import { AuditTrail } from './audit-trail.ts';
 
 interface CommandAudit {

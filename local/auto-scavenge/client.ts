@@ -1,8 +1,8 @@
 import type { EnabledDocument, StatusDocument as Status } from '../../handlers/scavenging/auto-scavenge.ts';
 import type { OlderPointDocument } from '../../handlers/scavenging/scavenge.ts';
-import { CommandError } from '../cli/failure.ts';
-import { EXIT } from '../cli/io.ts';
-import type { ExitCode } from '../cli/io.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
+import type { ExitCode } from '../../infra/runtime/io.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 

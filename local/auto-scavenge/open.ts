@@ -12,11 +12,11 @@ import type { Meter } from '../../core/ports/meter.ts';
 import type { NodeAddress, Nodes } from '../../core/ports/nodes.ts';
 import { licenceGuard, licenceOf } from '../../core/security/licence.ts';
 import type { Licence, LicenceConfig } from '../../core/security/licence.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import type { Authorize } from '../../core/streams/api.ts';
-import { timestampText } from '../../core/time.ts';
+import { timestampText } from '../../core/base/time.ts';
 import { createSchedule } from '../../infra/schedule.ts';
-import type { Values } from '../config/options.ts';
+import type { Values } from '../../infra/runtime/config/options.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -1,13 +1,13 @@
 import { snapshotShape } from '../../core/backup/repository/snapshot-shape.ts';
-import type { BackupSource, Snapshot } from '../../core/backup/source/source.ts';
-import { SkuaError } from '../../core/errors.ts';
+import type { BackupSource, Snapshot } from '../../core/store/source.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import { wrongText } from '../../core/shape.ts';
-import { CommandError } from '../cli/failure.ts';
-import { EXIT } from '../cli/io.ts';
+import { wrongText } from '../../core/base/shape.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
-import { afterDelay } from '../../core/background.ts';
+import { afterDelay } from '../../core/base/background.ts';
 
 const HOLD = '/admin/backup/hold';
 const FILES = '/admin/backup/files';

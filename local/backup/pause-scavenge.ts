@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import { AutoScavengeClient } from '../auto-scavenge/client.ts';
-import { CommandError } from '../cli/failure.ts';
-import { EXIT } from '../cli/io.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
 import { AnswerError } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 import { ScavengeClient } from '../scavenge/client.ts';

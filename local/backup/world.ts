@@ -3,7 +3,7 @@ import type { CompressionMode, Repository } from '../../core/backup/repository/a
 import { openRepository } from '../../core/backup/repository/repository.ts';
 import type { RestoreWorld } from '../../core/backup/restore/files.ts';
 import type { RunningBackup } from '../../core/backup/repository/notes.ts';
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { tellStrangersOnce } from '../../core/ports/object-kinds.ts';
@@ -15,12 +15,12 @@ import type { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { openObjects, parsePlace } from '../../infra/objects/open.ts';
-import { UsageError } from '../cli/failure.ts';
-import { line, shellWord } from '../cli/io.ts';
-import type { Io } from '../cli/io.ts';
+import { UsageError } from '../../infra/runtime/failure.ts';
+import { line, shellWord } from '../../infra/runtime/io.ts';
+import type { Io } from '../../infra/runtime/io.ts';
 import { Progress } from '../cli/progress.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
-import { bundledWorker } from '../cli/version.ts';
+import { bundledWorker } from '../../infra/runtime/version.ts';
 import { readKeyFile } from '../cli/key-files.ts';
 
 /** How a repository is named on the command line. */

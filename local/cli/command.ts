@@ -1,7 +1,7 @@
-import { UsageError } from './failure.ts';
-import type { Colours, ExitCode, Io } from './io.ts';
-import { address, isAddress, text } from './options.ts';
-import type { OptionTable, OptionValues } from './options.ts';
+import { UsageError } from '../../infra/runtime/failure.ts';
+import type { Colours, ExitCode, Io } from '../../infra/runtime/io.ts';
+import { address, isAddress, text } from '../../infra/runtime/command-options.ts';
+import type { OptionTable, OptionValues } from '../../infra/runtime/command-options.ts';
 
 /** An argument without a name. Optional ones come last, and only the last one may be given several times. */
 interface Positional {

@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import { CommandError } from './failure.ts';
-import { EXIT } from './io.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
 
 /** A directory may be absent, as a node creates it; a file in its place is refused. */
 export async function refuseFile(directory: string, option: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { systemClock } from '../../infra/clock.ts';
-import { line } from './io.ts';
-import type { Io } from './io.ts';
+import { line } from '../../infra/runtime/io.ts';
+import type { Io } from '../../infra/runtime/io.ts';
 import { Progress } from './progress.ts';
 import type { ProgressState } from './progress.ts';
 

@@ -1,4 +1,4 @@
-import type { Colours } from './io.ts';
+import type { Colours } from '../../infra/runtime/io.ts';
 import type { Command } from './command.ts';
 
 const WIDTH = 100;

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
-import { CommandError, UsageError } from './failure.ts';
-import { EXIT } from './io.ts';
+import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
 
 /** Longest payload that is read; a node takes no more by default than a thirtieth of it. */
 export const PAYLOAD_BYTES_MAX = 30_000_000;

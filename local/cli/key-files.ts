@@ -2,8 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { link, open, readFile, rename, stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import { removeFile } from '../../infra/fs/removal.ts';
-import { CommandError } from './failure.ts';
-import { EXIT } from './io.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
 
 /** For its owner only. */
 export const SECRET_MODE = 0o600;

@@ -1,11 +1,11 @@
-import { withoutTrailing } from '../../core/text.ts';
+import { withoutTrailing } from '../../core/base/text.ts';
 import { caOf, nodeOf } from './command.ts';
-import { CommandError } from './failure.ts';
-import { EXIT } from './io.ts';
-import type { ExitCode, Io } from './io.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
+import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import { explainTls } from './tls-failure.ts';
 import { Trust } from './trust.ts';
-import { bundled } from './version.ts';
+import { bundled } from '../../infra/runtime/version.ts';
 
 /** Longest time in milliseconds that a call may take, unless it is one that waits. */
 const CALL_MS_MAX = 30_000;

@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import { CommandError, UsageError } from './failure.ts';
+import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
 import { readInput, utf8Text } from './input.ts';
-import { EXIT, line } from './io.ts';
-import type { Io } from './io.ts';
+import { EXIT, line } from '../../infra/runtime/io.ts';
+import type { Io } from '../../infra/runtime/io.ts';
 
 /** Much longer than any password. */
 const INPUT_BYTES_MAX = 8_192;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import { CLEAR_LINE, coloursFor, draw } from './io.ts';
-import type { Io, Output } from './io.ts';
+import { CLEAR_LINE, coloursFor, draw } from '../../infra/runtime/io.ts';
+import type { Io, Output } from '../../infra/runtime/io.ts';
 
 /** A bar is redrawn at most this often. */
 const REDRAW_MS = 100;

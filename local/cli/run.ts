@@ -1,10 +1,10 @@
 import type { Command, Input } from './command.ts';
-import { describeFailure, didYouMean, UsageError } from './failure.ts';
+import { describeFailure, didYouMean, UsageError } from '../../infra/runtime/failure.ts';
 import { commandHelp, groupHelp, programHelp } from './help.ts';
-import { coloursFor, EXIT, line, safeIo, shown } from './io.ts';
-import type { ExitCode, Io } from './io.ts';
-import { parseValue } from './options.ts';
-import type { OptionTable } from './options.ts';
+import { coloursFor, EXIT, line, safeIo, shown } from '../../infra/runtime/io.ts';
+import type { ExitCode, Io } from '../../infra/runtime/io.ts';
+import { parseValue } from '../../infra/runtime/command-options.ts';
+import type { OptionTable } from '../../infra/runtime/command-options.ts';
 
 interface Program {
   readonly commands: readonly Command[];

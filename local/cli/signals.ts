@@ -1,8 +1,8 @@
 import type { Log } from '../../core/ports/log.ts';
 import { systemClock } from '../../infra/clock.ts';
-import { CommandError } from './failure.ts';
-import { EXIT } from './io.ts';
-import type { Io, Surroundings } from './io.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
+import type { Io, Surroundings } from '../../infra/runtime/io.ts';
 
 /** The same key press may arrive twice: from the terminal, and passed on by the parent (npm does that). */
 const SAME_PRESS_MS = 500;

@@ -2,9 +2,9 @@ import { Agent, request } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import * as tls from 'node:tls';
 import { certificatesIn } from '../../infra/pem.ts';
-import { CommandError } from './failure.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
 import { readInput } from './input.ts';
-import { EXIT } from './io.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
 import { isUntrusted } from './tls-failure.ts';
 
 /** Longest file of authorities, in bytes, and most certificates that are taken from it. */

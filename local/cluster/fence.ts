@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { ByteShare } from '../../core/byte-budget.ts';
+import type { ByteShare } from '../../core/base/byte-budget.ts';
 import type { HeldWrite, MemberLog, Patience } from '../../core/cluster/api.ts';
 import type { CarriedWrite, Writer } from '../../core/cluster/carried-writes.ts';
 import { newOrder, NOTHING, OWN, STAYS } from '../../core/cluster/writes-elsewhere.ts';
 import type { Order, WritesElsewhere } from '../../core/cluster/writes-elsewhere.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type {
   AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
 } from '../../core/streams/api.ts';

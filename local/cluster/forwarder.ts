@@ -1,5 +1,5 @@
 import type { ClusterMember } from '../../core/cluster/api.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';
 import type { Forwarder, ReplyParts, RequestParts } from '../../handlers/http/cluster.ts';
 import { FORWARDED_HEADER } from '../../handlers/http/forwarded.ts';

@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { ADMIN_REPLY_BYTES_MAX, type AdminCalls } from '../../core/ports/admin-calls.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';
 import type { PeerClient } from './peer-client.ts';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { background } from '../../core/background.ts';
+import { background } from '../../core/base/background.ts';
 import { AskLeader } from '../../core/cluster/ask-leader.ts';
 import { scavengeStoreOf, WritesElsewhere } from '../../core/cluster/writes-elsewhere.ts';
 import { type MemberStore, openMemberStore } from '../../core/cluster/copy/member-store.ts';
@@ -16,8 +16,8 @@ import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { openObjects, parsePlace } from '../../infra/objects/open.ts';
-import { VERSION } from '../cli/version.ts';
-import type { Values } from '../config/options.ts';
+import { VERSION } from '../../infra/runtime/version.ts';
+import type { Values } from '../../infra/runtime/config/options.ts';
 import { openNodeBy, type OpenNode, type OpenNodeOptions } from '../store/open-node.ts';
 import type { CertificateSet } from '../tls/certificate-set.ts';
 import { EpochFence } from './fence.ts';

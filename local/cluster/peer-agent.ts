@@ -5,7 +5,7 @@ import * as net from 'node:net';
 import type { Duplex } from 'node:stream';
 import * as tls from 'node:tls';
 import { domainToASCII } from 'node:url';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { serverContext } from '../tls/certificate-set.ts';
 import type { CertificateSet } from '../tls/certificate-set.ts';
 

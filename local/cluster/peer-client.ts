@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';
 import { isSameSet } from '../tls/certificate-set.ts';
 import type { CertificateSet } from '../tls/certificate-set.ts';

@@ -1,10 +1,10 @@
 import { request as httpRequest } from 'node:http';
 import type { Agent, ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
-import { decodeText } from '../../core/text.ts';
+import { decodeText } from '../../core/base/text.ts';
 
 /** Bytes of a reply. */
 const REPLY_BYTES_MAX = 33_554_432;

@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
 import { failed } from './peer-exchange.ts';

@@ -1,9 +1,9 @@
 import { checkEpoch, checkGossip } from '../../core/cluster/membership/check.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { CommitsReply, CommitsRequest, Epoch, Gossip, LeadRequest, Peers } from '../../core/ports/peers.ts';
-import { decodeText } from '../../core/text.ts';
+import { decodeText } from '../../core/base/text.ts';
 import type { PeerClient } from './peer-client.ts';
 import { codeOf } from './peer-exchange.ts';
 import type { PeerReply } from './peer-exchange.ts';

@@ -1,8 +1,8 @@
 import type { MemberLog, Membership } from '../../core/cluster/api.ts';
-import type { ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
-import { newestManifest } from '../../core/object-log/manifest.ts';
-import type { Scratch } from '../../core/object-log/overlay/overlay.ts';
-import { COMPACT_AFTER_MS, type TickStreams } from '../../core/object-log/tick/tick.ts';
+import type { ObjectLogOptions, ObjectWorld } from '../../core/shared-log/api.ts';
+import { newestManifest } from '../../core/shared-log/format/manifest.ts';
+import type { Scratch } from '../../core/shared-log/overlay/overlay.ts';
+import { COMPACT_AFTER_MS, type TickStreams } from '../../core/shared-log/tick/tick.ts';
 import type { ScavengeConfig } from '../../core/scavenge/run-context.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { Ticker } from '../on-objects/ticker.ts';

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeFolder, PRIVATE_FOLDER_MODE } from '../../infra/fs/make-folder.ts';
-import { bundled } from '../cli/version.ts';
+import { bundled } from '../../infra/runtime/version.ts';
 
 /** Members of a cluster for trying out, as processes of this machine. */
 

@@ -1,8 +1,8 @@
-import { coloursFor } from '../cli/io.ts';
+import { coloursFor } from '../../infra/runtime/io.ts';
 import { defineCommand } from '../cli/command.ts';
 import type { Command } from '../cli/command.ts';
 import { startHelp } from '../config/show-options.ts';
-import { VERSION } from '../cli/version.ts';
+import { VERSION } from '../../infra/runtime/version.ts';
 import {
   backupCopyCommand, backupCreateCommand, backupDrillCommand, backupKeyCommand, backupListCommand, backupPruneCommand, backupVerifyCommand,
   restoreCommand, verifyCommand,

@@ -2,12 +2,12 @@ import type { CompressionMode } from '../../core/backup/repository/api.ts';
 import type { RecordPlace } from '../../core/ports/file-format.ts';
 import type { PasswordFormat } from '../../core/security/passwords.ts';
 import { ADMINISTRATORS } from '../../core/security/principal.ts';
-import { parseTimestamp } from '../../core/time.ts';
+import { parseTimestamp } from '../../core/base/time.ts';
 import { SCHEME_NAMES } from '../../core/webhook/signatures/schemes.ts';
 import { caOption, nodeOption } from '../cli/command.ts';
-import { address, flag, integer, text, texts } from '../cli/options.ts';
-import type { Option } from '../cli/options.ts';
-import { size } from '../config/kinds.ts';
+import { address, flag, integer, text, texts } from '../../infra/runtime/command-options.ts';
+import type { Option } from '../../infra/runtime/command-options.ts';
+import { size } from '../../infra/runtime/config/kinds.ts';
 import { indexOption, keepDataOption, runOptions, untilCleanOption } from '../scavenge/options.ts';
 
 const PARALLEL_MAX = 16;

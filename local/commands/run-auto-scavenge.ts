@@ -1,10 +1,10 @@
 import type { NodeOutcome } from '../../core/auto-scavenge/api.ts';
-import { parseTimeSpan, timestampText } from '../../core/time.ts';
+import { parseTimeSpan, timestampText } from '../../core/base/time.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { AutoScavengeClient } from '../auto-scavenge/client.ts';
 import type { StatusDocument } from '../auto-scavenge/client.ts';
-import { coloursFor, EXIT, line, tableLines } from '../cli/io.ts';
-import type { Column, ExitCode, Io } from '../cli/io.ts';
+import { coloursFor, EXIT, line, tableLines } from '../../infra/runtime/io.ts';
+import type { Column, ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
 import { AnswerError, NodeClient } from '../cli/node-client.ts';
 import { progressText, shareDone, timeLeft } from '../cli/progress.ts';

@@ -3,13 +3,13 @@ import { isWhole, readGossip, statusOf } from '../cluster/gossip-client.ts';
 import type { ClusterStatus, MemberStatus } from '../cluster/gossip-client.ts';
 import { nodeOf } from '../cli/command.ts';
 import type { Input } from '../cli/command.ts';
-import { CommandError } from '../cli/failure.ts';
-import { coloursFor, countText, draw, EXIT, line, tableLines } from '../cli/io.ts';
-import type { Column, ExitCode, Io } from '../cli/io.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { coloursFor, countText, draw, EXIT, line, tableLines } from '../../infra/runtime/io.ts';
+import type { Column, ExitCode, Io } from '../../infra/runtime/io.ts';
 import { AnswerError, NodeClient } from '../cli/node-client.ts';
 import { bytesText } from '../cli/progress.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
-import { shown } from '../config/sources.ts';
+import { shown } from '../../infra/runtime/config/sources.ts';
 import type { clusterStatusOptions } from './options.ts';
 
 /** How often --watch asks. */

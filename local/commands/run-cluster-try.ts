@@ -3,12 +3,12 @@ import * as path from 'node:path';
 import { makePlaces, placesOf, TryOutMember } from '../cluster/try-out.ts';
 import type { MemberPlace } from '../cluster/try-out.ts';
 import { refuseFile } from '../cli/directory.ts';
-import { CommandError } from '../cli/failure.ts';
-import { coloursFor, EXIT, line } from '../cli/io.ts';
-import type { ExitCode, Io } from '../cli/io.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { coloursFor, EXIT, line } from '../../infra/runtime/io.ts';
+import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
-import { bundled, VERSION } from '../cli/version.ts';
+import { bundled, VERSION } from '../../infra/runtime/version.ts';
 import type { clusterTryOptions } from './options.ts';
 
 const SECRET_BYTES = 32;

@@ -1,7 +1,7 @@
 import { DEFAULT_PASSWORD } from '../../core/security/security.ts';
 import { systemClock } from '../../infra/clock.ts';
-import { coloursFor, counted, EXIT, line } from '../cli/io.ts';
-import type { ExitCode, Io } from '../cli/io.ts';
+import { coloursFor, counted, EXIT, line } from '../../infra/runtime/io.ts';
+import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
 import { KEPT_EVENTS, runDemo, StreamClient } from '../demo/run.ts';
 import type { DemoReport, StreamReport } from '../demo/run.ts';

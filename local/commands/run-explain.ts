@@ -1,10 +1,10 @@
 import * as path from 'node:path';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import type { Explanation } from '../../core/scavenge/api.ts';
-import { coloursFor, counted, countText, EXIT, line, shown, tableLines } from '../cli/io.ts';
-import type { Column, ExitCode, Io } from '../cli/io.ts';
+import { coloursFor, counted, countText, EXIT, line, shown, tableLines } from '../../infra/runtime/io.ts';
+import type { Column, ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
-import { UsageError } from '../cli/failure.ts';
+import { UsageError } from '../../infra/runtime/failure.ts';
 import { NodeClient } from '../cli/node-client.ts';
 import { bytesText } from '../cli/progress.ts';
 import { ScavengeClient } from '../scavenge/client.ts';
@@ -51,7 +51,7 @@ async function ofDirectory(directory: string, index: string | null, stream: stri
 /** In this process, beside whoever uses the store; nothing in it is changed. */
 async function ofObjects(place: ObjectPlace, stream: string, keepsDeletedData: boolean, io: Io): Promise<Document<ExplanationDocument>> {
   const [{ withObjectsAt }, { newScratch }, { openObjectStore }, { Foresight }] = await Promise.all([
-    import('../on-objects/looked-at.ts'), import('../on-objects/scratch.ts'), import('../../core/object-log/instance/instance.ts'), import('../../core/object-log/overlay/foresight.ts'),
+    import('../on-objects/looked-at.ts'), import('../../infra/runtime/scratch.ts'), import('../../core/shared-log/shared-log.ts'), import('../../core/shared-log/overlay/foresight.ts'),
   ]);
   return withObjectsAt(place, io, async (world) => {
     const instance = await openObjectStore(world);

@@ -5,13 +5,13 @@ import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../infra/clock.ts';
 import type { Input } from '../cli/command.ts';
-import { CommandError } from '../cli/failure.ts';
-import { EXIT, line } from '../cli/io.ts';
-import type { ExitCode, Io, Output } from '../cli/io.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { EXIT, line } from '../../infra/runtime/io.ts';
+import type { ExitCode, Io, Output } from '../../infra/runtime/io.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
 import { FUNCTION_NAMES, serveFunctions } from '../functions/serve.ts';
 import type { ServedFunctions } from '../functions/serve.ts';
-import { bundled } from '../cli/version.ts';
+import { bundled } from '../../infra/runtime/version.ts';
 import type { functionsServeOptions } from './options.ts';
 
 /** Serves the bundles until it is interrupted. */

@@ -1,10 +1,10 @@
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import { type Damage, damageOf, type Part, type RecordPart, type RecordPlace } from '../../core/ports/file-format.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import type { Input } from '../cli/command.ts';
-import { CommandError, describeFailure, UsageError } from '../cli/failure.ts';
-import { counted, EXIT, shown } from '../cli/io.ts';
-import type { ExitCode, Io } from '../cli/io.ts';
+import { CommandError, describeFailure, UsageError } from '../../infra/runtime/failure.ts';
+import { counted, EXIT, shown } from '../../infra/runtime/io.ts';
+import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import { readKeyFile } from '../cli/key-files.ts';
 import { bytesText } from '../cli/progress.ts';
 import { allFormats, formatByName } from '../inspect/formats.ts';

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
-import { isSkuaError } from '../../core/errors.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import type { Input } from '../cli/command.ts';
-import { CommandError, UsageError } from '../cli/failure.ts';
-import { EXIT, line } from '../cli/io.ts';
-import type { ExitCode, Io } from '../cli/io.ts';
+import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
+import { EXIT, line } from '../../infra/runtime/io.ts';
+import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import { readAnchors } from '../proof/anchor-file.ts';
 import { openDirectory } from '../store/open-directory.ts';
 import type { proofExportOptions } from './options.ts';

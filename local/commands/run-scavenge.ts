@@ -1,7 +1,7 @@
-import { coloursFor, EXIT, line } from '../cli/io.ts';
-import type { ExitCode, Io } from '../cli/io.ts';
+import { coloursFor, EXIT, line } from '../../infra/runtime/io.ts';
+import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
-import { CommandError, UsageError } from '../cli/failure.ts';
+import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
 import type { Interrupt } from '../cli/signals.ts';
 import { AnswerError, NodeClient } from '../cli/node-client.ts';

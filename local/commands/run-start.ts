@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import * as path from 'node:path';
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { systemClock } from '../../infra/clock.ts';
-import { coloursFor, EXIT, line } from '../cli/io.ts';
-import type { ExitCode, Io } from '../cli/io.ts';
-import { sizeText } from '../cli/options.ts';
+import { coloursFor, EXIT, line } from '../../infra/runtime/io.ts';
+import type { ExitCode, Io } from '../../infra/runtime/io.ts';
+import { sizeText } from '../../infra/runtime/command-options.ts';
 import { detach } from '../cluster/detach.ts';
 import { isMember } from '../config/cluster-settings.ts';
 import type { Config } from '../config/config.ts';
-import type { Values } from '../config/options.ts';
-import { logLevelOf } from '../config/options.ts';
+import type { Values } from '../../infra/runtime/config/options.ts';
+import { logLevelOf } from '../../infra/runtime/config/options.ts';
 import { refuseFile } from '../cli/directory.ts';
 import { createNodeLog, logFolder } from '../log/logger.ts';
 import type { LogSettings, NodeLog } from '../log/logger.ts';
@@ -19,8 +19,8 @@ import { openingState } from '../store/open-directory.ts';
 import type { RunningNode } from '../node/node.ts';
 import { Progress } from '../cli/progress.ts';
 import { listenForHangUp, signalHandler } from '../cli/signals.ts';
-import { VERSION } from '../cli/version.ts';
-import { background } from '../../core/background.ts';
+import { VERSION } from '../../infra/runtime/version.ts';
+import { background } from '../../core/base/background.ts';
 
 /** Runs a node until a signal, until somebody with the right to do so ends it, or until it can't go on; then the process ends. */
 export async function runStart(config: Config, io: Io): Promise<ExitCode> {

@@ -1,9 +1,9 @@
 import type { Input } from '../cli/command.ts';
-import { UsageError } from '../cli/failure.ts';
-import { coloursFor, counted, countText, EXIT, line, tableLines } from '../cli/io.ts';
-import type { Column, ExitCode, Io } from '../cli/io.ts';
+import { UsageError } from '../../infra/runtime/failure.ts';
+import { coloursFor, counted, countText, EXIT, line, tableLines } from '../../infra/runtime/io.ts';
+import type { Column, ExitCode, Io } from '../../infra/runtime/io.ts';
 import { NodeClient } from '../cli/node-client.ts';
-import { shown } from '../config/sources.ts';
+import { shown } from '../../infra/runtime/config/sources.ts';
 import { SubscriptionsClient } from '../persistent/client.ts';
 import type { SubscriptionDetails, SubscriptionSummary } from '../persistent/client.ts';
 import type { subscriptionsListOptions, subscriptionsOptions, subscriptionsReplayOptions, subscriptionsResetOptions } from './options.ts';

@@ -1,5 +1,5 @@
 import * as path from 'node:path';
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { User, Users } from '../../core/security/api.ts';
@@ -13,12 +13,12 @@ import { systemClock } from '../../infra/clock.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import type { Input } from '../cli/command.ts';
-import { CommandError, UsageError } from '../cli/failure.ts';
-import { coloursFor, counted, EXIT, line, tableLines } from '../cli/io.ts';
-import type { Column, ExitCode, Io } from '../cli/io.ts';
+import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
+import { coloursFor, counted, EXIT, line, tableLines } from '../../infra/runtime/io.ts';
+import type { Column, ExitCode, Io } from '../../infra/runtime/io.ts';
 import { expectStatus, NodeClient } from '../cli/node-client.ts';
 import { readNewPassword } from '../cli/password-input.ts';
-import { shown } from '../config/sources.ts';
+import { shown } from '../../infra/runtime/config/sources.ts';
 import { openDirectory } from '../store/open-directory.ts';
 import type { userListOptions, userResetPasswordOptions } from './options.ts';
 

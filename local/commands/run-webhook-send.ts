@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../infra/clock.ts';
-import { coloursFor, EXIT, line } from '../cli/io.ts';
-import type { ExitCode, Io } from '../cli/io.ts';
+import { coloursFor, EXIT, line } from '../../infra/runtime/io.ts';
+import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import { caOf } from '../cli/command.ts';
 import type { Input } from '../cli/command.ts';
-import { isAddress } from '../cli/options.ts';
-import { UsageError } from '../cli/failure.ts';
+import { isAddress } from '../../infra/runtime/command-options.ts';
+import { UsageError } from '../../infra/runtime/failure.ts';
 import { exitCodeOf, meaningOf, postCall, signatureHeaders } from '../webhook/send.ts';
 import type { Answer } from '../webhook/send.ts';
 import { namedValues, PAYLOAD_BYTES_MAX, readInput } from '../cli/input.ts';

@@ -1,11 +1,11 @@
 import { parseScheduleText } from '../../core/auto-scavenge/schedule-text.ts';
 import type { CompressionMode } from '../../core/backup/repository/api.ts';
 import type { Retention } from '../../core/backup/prune/retention.ts';
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { overlap, parsePlace } from '../../infra/objects/open.ts';
 import { anchorPlaceKind, urlPlace } from '../../infra/anchors/places.ts';
-import type { Values } from './options.ts';
+import type { Values } from '../../infra/runtime/config/options.ts';
 import { readKeyFile } from '../cli/key-files.ts';
 
 /** What the options of a node say about its backups. */

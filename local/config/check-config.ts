@@ -2,11 +2,11 @@ import { BlockList } from 'node:net';
 import * as path from 'node:path';
 import { clusterProblems, isMember } from './cluster-settings.ts';
 import { anchorPlaceProblem, overlapsStorage, placeProblem, scheduleProblem, storageProblem } from './backup-settings.ts';
-import { ConfigError } from './option.ts';
+import { ConfigError } from '../../infra/runtime/config/option.ts';
 import { anchorPlaceKind } from '../../infra/anchors/places.ts';
 import type { Config } from './config.ts';
-import type { Source } from './merge.ts';
-import type { OptionName, Values } from './options.ts';
+import type { Source } from '../../infra/runtime/config/merge.ts';
+import type { OptionName, Values } from '../../infra/runtime/config/options.ts';
 
 /** How connections are protected. */
 type TlsMode = 'off' | 'dev' | 'certificates';

@@ -1,7 +1,7 @@
 import { overlap, parsePlace } from '../../infra/objects/open.ts';
 import { storageProblem } from './backup-settings.ts';
 import type { Config } from './config.ts';
-import type { OptionName, Values } from './options.ts';
+import type { OptionName, Values } from '../../infra/runtime/config/options.ts';
 
 /**
  * Whether the node is a member of a cluster: it shares a log on object storage (`Storage`) and has a copy of it in `Db`. `Storage` alone, without

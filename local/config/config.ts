@@ -1,7 +1,7 @@
 import type { OptionView } from '../../handlers/http/node-control.ts';
-import { commandLineName, environmentName } from './names.ts';
-import type { Setting } from './merge.ts';
-import type { OptionName, Values } from './options.ts';
+import { commandLineName, environmentName } from '../../infra/runtime/config/names.ts';
+import type { Setting } from '../../infra/runtime/config/merge.ts';
+import type { OptionName, Values } from '../../infra/runtime/config/options.ts';
 
 /** What is shown instead of a secret, by the node also of an empty one. */
 export const MASK = '********';

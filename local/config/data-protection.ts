@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { CommandError } from '../cli/failure.ts';
-import { EXIT } from '../cli/io.ts';
-import type { Values } from './options.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
+import type { Values } from '../../infra/runtime/config/options.ts';
 
 /** The token under which secrets are sealed; '' for none. The token is the file's content without the line's end; an empty one is none. Rejects with a CommandError when it can't be read. */
 export async function dataProtectionToken(values: Values): Promise<string> {

@@ -1,18 +1,18 @@
-import { EXIT } from '../cli/io.ts';
-import type { ExitCode } from '../cli/io.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
+import type { ExitCode } from '../../infra/runtime/io.ts';
 import { checkConfig } from './check-config.ts';
-import { ConfigError } from './option.ts';
+import { ConfigError } from '../../infra/runtime/config/option.ts';
 import { diffOf, viewOf } from './config.ts';
 import type { Config } from './config.ts';
 import { dumpLines } from './show-options.ts';
-import { mergeReadings } from './merge.ts';
-import type { Merged, SourceReading } from './merge.ts';
-import { commandLineName, Names } from './names.ts';
-import type { OptionGroup } from './option.ts';
-import { OPTION_GROUPS, OPTIONS } from './options.ts';
-import type { OptionName, Values } from './options.ts';
-import { NOTHING, readCommandLine, readEnvironment } from './sources.ts';
-import type { Environment, Reading } from './sources.ts';
+import { mergeReadings } from '../../infra/runtime/config/merge.ts';
+import type { Merged, SourceReading } from '../../infra/runtime/config/merge.ts';
+import { commandLineName, Names } from '../../infra/runtime/config/names.ts';
+import type { OptionGroup } from '../../infra/runtime/config/option.ts';
+import { OPTION_GROUPS, OPTIONS } from '../../infra/runtime/config/options.ts';
+import type { OptionName, Values } from '../../infra/runtime/config/options.ts';
+import { NOTHING, readCommandLine, readEnvironment } from '../../infra/runtime/config/sources.ts';
+import type { Environment, Reading } from '../../infra/runtime/config/sources.ts';
 import { readYaml } from './yaml.ts';
 
 export interface ConfigSources {

@@ -1,17 +1,17 @@
 import type { Command } from '../cli/command.ts';
 import { table, unbroken, wrapHelp } from '../cli/help.ts';
-import type { Colours } from '../cli/io.ts';
+import type { Colours } from '../../infra/runtime/io.ts';
 import { valueText } from './config.ts';
 import type { Config } from './config.ts';
-import type { Setting } from './merge.ts';
-import { commandLineName, environmentName } from './names.ts';
-import type { OptionGroup, OptionSpec } from './option.ts';
-import { OPTION_GROUPS } from './options.ts';
-import { shown } from './sources.ts';
+import type { Setting } from '../../infra/runtime/config/merge.ts';
+import { commandLineName, environmentName } from '../../infra/runtime/config/names.ts';
+import type { OptionGroup, OptionSpec } from '../../infra/runtime/config/option.ts';
+import { OPTION_GROUPS } from '../../infra/runtime/config/options.ts';
+import { shown } from '../../infra/runtime/config/sources.ts';
 
 const INTRODUCTION = `# Options of a node
 
-This page is made from the table of options (\`local/config/options.ts\`). Don't edit it: \`node local/config/write-page.ts\`
+This page is made from the table of options (\`infra/runtime/config/options.ts\`). Don't edit it: \`node local/config/write-page.ts\`
 writes it anew, and a test fails while it is out of date.
 
 An option has one name in three spellings: \`NodePort: 2114\` in the configuration file, \`SERVER_NODE_PORT=2114\` in the

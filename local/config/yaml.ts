@@ -1,11 +1,11 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import type { Document, Node, Pair, Scalar, YAMLMap } from 'yaml';
-import { ConfigError } from './option.ts';
-import { yamlName } from './names.ts';
-import type { Found, Names } from './names.ts';
-import { NOTHING, shown } from './sources.ts';
-import type { Given, Reading } from './sources.ts';
+import { ConfigError } from '../../infra/runtime/config/option.ts';
+import { yamlName } from '../../infra/runtime/config/names.ts';
+import type { Found, Names } from '../../infra/runtime/config/names.ts';
+import { NOTHING, shown } from '../../infra/runtime/config/sources.ts';
+import type { Given, Reading } from '../../infra/runtime/config/sources.ts';
 
 /** Nested sections below the root; more can't belong to an option. */
 const DEPTH_MAX = 4;

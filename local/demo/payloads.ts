@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { CommandError } from '../cli/failure.ts';
-import { EXIT } from '../cli/io.ts';
-import { bundled } from '../cli/version.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
+import { bundled } from '../../infra/runtime/version.ts';
 
 const PACKAGE = '@octokit/webhooks-examples';
 

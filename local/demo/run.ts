@@ -1,4 +1,4 @@
-import { inParallel } from '../../core/in-parallel.ts';
+import { inParallel } from '../../core/base/in-parallel.ts';
 import { expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 import { DELIVERY_HEADER } from './connector.ts';

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import { proveErased } from '../../core/scavenge/erasure/prove-erased.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import type { Io } from '../cli/io.ts';
+import type { Io } from '../../infra/runtime/io.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 import { completionOfNode, ScavengeClient } from '../scavenge/client.ts';
 import { followDryRun, followRun } from '../scavenge/follow.ts';

@@ -1,5 +1,5 @@
-import type { StoreHold } from '../../core/backup/node/hold.ts';
-import type { SkuaError } from '../../core/errors.ts';
+import type { StoreHold } from '../../core/store/hold.ts';
+import type { SkuaError } from '../../core/base/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import type { ErasureReport, ProveErasedArgs } from '../../core/scavenge/erasure/job.ts';
 import type { Scavenger } from '../../core/scavenge/api.ts';

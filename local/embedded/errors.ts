@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../core/errors.ts';
+import type { ErrorCode } from '../../core/base/errors.ts';
 
 /** What the codes of errors mean that the methods of a store reject with. */
 export const STORE_ERRORS = {

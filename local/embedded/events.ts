@@ -1,7 +1,7 @@
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import { ANY, NO_STREAM, STREAM_EXISTS } from '../../core/streams/api.ts';
 import type { AppendResult as StoredAppend, NewEvent as BytesEvent, StoredEvent } from '../../core/streams/api.ts';
-import { decodeText, encodeText } from '../../core/text.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
 import type { AppendResult, Expected, NewEvent, Position, RecordedEvent } from './api.ts';
 
 /** Between the bytes of the store and what a program works with. */

@@ -1,7 +1,7 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { AccessList, EventStore, StreamMetadata as ParsedMetadata } from '../../core/streams/api.ts';
-import { TOMBSTONE } from '../../core/log/records.ts';
-import { METADATA_TYPE, metastreamOf } from '../../core/streams/names.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
+import { METADATA_TYPE, metastreamOf } from '../../core/streams/format/names.ts';
 import type { NewEvent, RecordedMetadata, StreamMetadata } from './api.ts';
 import { recordedEvent } from './events.ts';
 import { lastEvent } from './reading.ts';

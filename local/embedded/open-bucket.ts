@@ -1,7 +1,7 @@
-import { openObjectStore } from '../../core/object-log/instance/instance.ts';
-import type { ObjectWorld } from '../../core/object-log/api.ts';
-import { Foresight } from '../../core/object-log/overlay/foresight.ts';
-import { proveErasedInObjects } from '../../core/object-log/overlay/prove-erased.ts';
+import { openObjectStore } from '../../core/shared-log/shared-log.ts';
+import type { ObjectWorld } from '../../core/shared-log/api.ts';
+import { Foresight } from '../../core/shared-log/overlay/foresight.ts';
+import { proveErasedInObjects } from '../../core/shared-log/overlay/prove-erased.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { ErasureFinding } from '../../core/scavenge/erasure/prove-erased.ts';
@@ -10,8 +10,8 @@ import { nodeDigests } from '../../infra/digests.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { openObjects, parsePlace } from '../../infra/objects/open.ts';
 import { HeldObjects } from '../on-objects/held-objects.ts';
-import { KickingScavenger, TickedScavenger } from '../on-objects/scavengers.ts';
-import { newScratch } from '../on-objects/scratch.ts';
+import { KickingScavenger, TickedScavenger } from '../../infra/runtime/scavengers.ts';
+import { newScratch } from '../../infra/runtime/scratch.ts';
 import { Ticker } from '../on-objects/ticker.ts';
 import type { Backend } from './backend.ts';
 

@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import type { LogEntry, OpenStoreOptions, Store } from './api.ts';

@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { AllFilter, AllPosition, EventStore, StoredEvent } from '../../core/streams/api.ts';
 import { expressionOf } from '../../handlers/streams/expression.ts';
 import type { Filter, Position, ReadAllOptions, ReadOptions, RecordedEvent, SubscribeToAllOptions, SubscribeToStreamOptions } from './api.ts';

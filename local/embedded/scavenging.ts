@@ -1,10 +1,10 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { LastScavenge, Scavenger } from '../../core/scavenge/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import type { ScavengeOptions, ScavengeProgress, ScavengeResult } from './api.ts';
 import { completionIn } from '../scavenge/completion.ts';
-import { background } from '../../core/background.ts';
+import { background } from '../../core/base/background.ts';
 
 /** Milliseconds between two looks at a run: progress is told no more often. */
 const LOOK_MS = 250;

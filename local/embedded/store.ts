@@ -1,9 +1,9 @@
 import { BACKUP_JOB } from '../../core/backup/jobs.ts';
 import type { BackupJobArgs, BackupJobResult } from '../../core/backup/jobs.ts';
-import type { Manifest } from '../../core/backup/repository/manifest.ts';
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import type { Manifest } from '../../core/backup/format/manifest.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import { idNeedles } from '../../core/scavenge/erasure/needles.ts';
-import { checkReadableName, metastreamOf } from '../../core/streams/names.ts';
+import { checkReadableName, metastreamOf } from '../../core/streams/format/names.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { RuntimeInterface } from './runtime-interface.ts';
 import type { Outcome } from './runtime-interface.ts';
-import { background } from '../../core/background.ts';
+import { background } from '../../core/base/background.ts';
 
 /** Calls of one function that may wait for an instance. */
 const CALLS_WAITING_MAX = 1_000;

@@ -6,7 +6,7 @@ import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../core/ports/clock.ts';
 import { HTTP_TIMEOUT_SECONDS, TICK_PERIOD_SECONDS, TICK_TIMEOUT_SECONDS } from '../../infra/aws/limits.ts';
-import { bundled } from '../cli/version.ts';
+import { bundled } from '../../infra/runtime/version.ts';
 import { FunctionPool } from './function-pool.ts';
 import type { Outcome } from './runtime-interface.ts';
 

@@ -1,4 +1,4 @@
-import { SharedLimit } from '../../core/shared-limit.ts';
+import { SharedLimit } from '../../core/base/shared-limit.ts';
 
 /** How many begin in a turn of the process, some milliseconds of work. */
 const PER_TURN = 64;

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import { addressGroup } from '../../core/security/address-group.ts';
-import { SharedLimit } from '../../core/shared-limit.ts';
+import { SharedLimit } from '../../core/base/shared-limit.ts';
 import { STATUS } from '../../handlers/grpc/call.ts';
 import type { GrpcEnding } from '../../handlers/grpc/call.ts';
 import type { Grpc } from '../../handlers/grpc.ts';

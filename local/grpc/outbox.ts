@@ -1,6 +1,6 @@
 import { constants } from 'node:http2';
 import type { ServerHttp2Stream } from 'node:http2';
-import type { ByteShare } from '../../core/byte-budget.ts';
+import type { ByteShare } from '../../core/base/byte-budget.ts';
 import type { Expected, Flow } from '../http/flow.ts';
 
 /** Longer blocks go to the stream in pieces of so many bytes, so that it shows whether the client takes them. */

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { ByteShare } from '../../core/byte-budget.ts';
+import type { ByteShare } from '../../core/base/byte-budget.ts';
 import { hostOf } from '../http/request.ts';
 import type { ServedRequest } from '../http/request.ts';
 

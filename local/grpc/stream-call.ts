@@ -1,8 +1,8 @@
 import { constants } from 'node:http2';
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { ByteShare, Sender, ShareOwner } from '../../core/byte-budget.ts';
-import type { SharedLimit } from '../../core/shared-limit.ts';
+import type { ByteShare, Sender, ShareOwner } from '../../core/base/byte-budget.ts';
+import type { SharedLimit } from '../../core/base/shared-limit.ts';
 import { GrpcError, STATUS } from '../../handlers/grpc/call.ts';
 import type { Ending, GrpcEnding, GrpcTransport } from '../../handlers/grpc/call.ts';
 import type { CountedCall } from '../http/call-limits.ts';

@@ -1,5 +1,5 @@
-import { SkuaError } from '../../core/errors.ts';
-import { SharedLimit } from '../../core/shared-limit.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { SharedLimit } from '../../core/base/shared-limit.ts';
 
 /** Calls of gRPC and requests of HTTP/2 under way in all. */
 const CALLS_MAX = 20_000;

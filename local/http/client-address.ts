@@ -2,7 +2,7 @@ import { BlockList, isIP, SocketAddress } from 'node:net';
 import { parse as parseForwarded } from 'forwarded-parse';
 import { isLoopbackAddress } from '../../core/security/address-group.ts';
 import type { ServerSide } from '../../handlers/http/context.ts';
-import { rangeOf } from '../config/kinds.ts';
+import { rangeOf } from '../../infra/runtime/config/kinds.ts';
 
 /** Longest text of a hop that is looked at: an IPv6 address in brackets, with zone and port. */
 const HOP_LENGTH_MAX = 64;

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { ByteBudget } from '../../core/byte-budget.ts';
+import { ByteBudget } from '../../core/base/byte-budget.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import { background } from '../../core/background.ts';
+import { background } from '../../core/base/background.ts';
 import { Turns } from '../../handlers/http/turns.ts';
 import { systemClock } from '../../infra/clock.ts';
 
@@ -19,7 +19,7 @@ export const FLOW_LIMITS: FlowLimits = { replyBytesMax: 268_435_456, uploadBytes
 /** The part of each total that large replies and bodies leave to small ones, and how large a small one is. */
 const RESERVED_PART = 1 / 4;
 const SMALL_BYTES = 262_144;
-/** The largest body. One at a time may go beyond its budget, so that it ends (core/byte-budget.ts): that much is left out of the budget. */
+/** The largest body. One at a time may go beyond its budget, so that it ends (core/base/byte-budget.ts): that much is left out of the budget. */
 const LARGEST_BYTES = 30_000_000;
 /** Who finds no room waits at most so long, and so many wait. */
 const REPLY_WAIT_MS = 20_000;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { addressGroup } from '../../core/security/address-group.ts';
-import { SharedLimit } from '../../core/shared-limit.ts';
+import { SharedLimit } from '../../core/base/shared-limit.ts';
 import { connectionAddress } from './client-address.ts';
 import { replyUnderWay } from './reply.ts';
 

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { ByteShare } from '../../core/byte-budget.ts';
+import type { ByteShare } from '../../core/base/byte-budget.ts';
 import type { Reply, ReplyBody } from '../../handlers/http/context.ts';
 import { isSharedBody } from '../../handlers/http/shared-body.ts';
 import { Reader } from './flow.ts';

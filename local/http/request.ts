@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ByteShare, Sender, ShareOwner } from '../../core/byte-budget.ts';
-import { SkuaError } from '../../core/errors.ts';
+import type { ByteShare, Sender, ShareOwner } from '../../core/base/byte-budget.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import type { OnBytes } from '../../handlers/http/context.ts';
 import { HOST_LENGTH_MAX } from '../../handlers/http/url.ts';

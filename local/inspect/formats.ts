@@ -5,14 +5,14 @@ import type { StorageFile } from '../../core/ports/storage.ts';
 const AREAS: readonly { readonly likely: RegExp; readonly load: () => Promise<readonly FileFormat[]> }[] = [
   { likely: /chunk-\d|\.chk|block-sums|proven-chunks|log-id|restoring|copy-unfinished|scavenge-due|\.scavenge$/, load: async () => (await import('../../core/log/format.ts')).LOG_FORMATS },
   { likely: /indexmap|index\/[0-9a-f]{8}-|bloomfilter|streamExistence|proven-tables|forceverify/, load: async () => (await import('../../core/index/format.ts')).INDEX_FORMATS },
-  { likely: /(?:log|manifest)\/\d{15}|files\/|probe\/|failures\//, load: async () => (await import('../../core/object-log/format.ts')).OBJECT_LOG_FORMATS },
+  { likely: /(?:log|manifest)\/\d{15}|files\/|probe\/|failures\//, load: async () => (await import('../../core/shared-log/format.ts')).OBJECT_LOG_FORMATS },
   { likely: /skua-repository|manifests\/|blobs\/|shipped\/|active\/|pruning\/|proven$|unreferenced|suspect|node-id/, load: async () => (await import('../../core/backup/format.ts')).BACKUP_FORMATS },
-  { likely: /chain$|leaves-|receipt-/, load: async () => (await import('../../core/proof/format.ts')).PROOF_FORMATS },
+  { likely: /chain$|leaves-|receipt-/, load: async () => (await import('../../core/integrity/format.ts')).PROOF_FORMATS },
   { likely: /scavenging/, load: async () => (await import('../../infra/sqlite/format.ts')).SQLITE_FORMATS },
   { likely: /skua\.lock|kurrent/, load: async () => (await import('../../infra/fs/format.ts')).DIRECTORY_FORMATS },
   { likely: /session\.key|audit/, load: async () => (await import('../../core/security/format.ts')).SECURITY_FORMATS },
   { likely: /\.json/, load: async () => (await import('../log/format.ts')).NODE_LOG_FORMATS },
-  { likely: /control\//, load: async () => (await import('../../core/object-log/tick/format.ts')).TICK_FORMATS },
+  { likely: /control\//, load: async () => (await import('../../core/shared-log/tick/format.ts')).TICK_FORMATS },
   { likely: /nodes\//, load: async () => (await import('../../core/cluster/membership/format.ts')).MEMBERSHIP_FORMATS },
 ];
 

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { FileFormat, FormatWorld } from '../../core/ports/file-format.ts';
 import { OBJECT_LIST_MAX } from '../../core/ports/object-store.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectPlace, ObjectStore } from '../../core/ports/object-store.ts';
@@ -13,7 +13,7 @@ import { FilesystemFile } from '../../infra/fs/filesystem-file.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { infosOf, walkKeys } from '../../infra/objects/directory-walk.ts';
 import { openObjects, parsePlace } from '../../infra/objects/open.ts';
-import { UsageError } from '../cli/failure.ts';
+import { UsageError } from '../../infra/runtime/failure.ts';
 import { formatByContent, formatByName } from './formats.ts';
 
 /** What was named on the command line, opened to be read and for nothing else: no lock is taken, and nothing is written, also not what a store would tidy up. */
@@ -111,7 +111,7 @@ async function openObjectNamed(given: string, { 's3-endpoint': endpoint, 's3-reg
     const folder = await openObjects(place);
     return { kind: 'folder', place: folder.place, objects: folder, close: () => folder.close() };
   }
-  const { ObjectFileReader } = await import('../../core/object-log/instance/files.ts');
+  const { ObjectFileReader } = await import('../../core/shared-log/instance/files.ts');
   const open = async (name: string) => {
     const other = await objects.head(name);
     return other === null ? null : new ObjectFileReader(objects, name, name, other.sizeBytes);

@@ -1,9 +1,9 @@
 import { type Damage, type Description, type Fields, Payload, type RecordPart, type Value } from '../../core/ports/file-format.ts';
 import { withoutSecrets } from '../../core/security/format.ts';
-import { toHex } from '../../core/hex.ts';
-import { TOMBSTONE } from '../../core/log/records.ts';
-import { coloursFor, line, shown, tableLines } from '../cli/io.ts';
-import type { Column, Io } from '../cli/io.ts';
+import { toHex } from '../../core/base/hex.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
+import { coloursFor, line, shown, tableLines } from '../../infra/runtime/io.ts';
+import type { Column, Io } from '../../infra/runtime/io.ts';
 import { utf8Text } from '../cli/input.ts';
 import { bytesText } from '../cli/progress.ts';
 

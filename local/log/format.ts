@@ -1,6 +1,6 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { type FileFormat, type Part } from '../../core/ports/file-format.ts';
-import { decodeText } from '../../core/text.ts';
+import { decodeText } from '../../core/base/text.ts';
 
 /** The log of a node in files, for whoever looks into it: a line of JSON an event. */
 

@@ -5,8 +5,8 @@ import { createStream } from 'rotating-file-stream';
 import type { RotatingFileStream } from 'rotating-file-stream';
 import { makeFolderNow } from '../../infra/fs/make-folder.ts';
 import { removeFile } from '../../infra/fs/removal.ts';
-import type { LogEvent } from './log-line.ts';
-import { jsonLine } from './log-line.ts';
+import type { LogEvent } from '../../infra/runtime/log-line.ts';
+import { jsonLine } from '../../infra/runtime/log-line.ts';
 
 type LogInterval = 'Minute' | 'Hour' | 'Day' | 'Month' | 'Year' | 'Infinite';
 

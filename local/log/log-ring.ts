@@ -1,5 +1,5 @@
 import type { LogLineView, LogQuery, LogView } from '../../handlers/http/node-control.ts';
-import type { LineLevel, LogLevel } from './log-line.ts';
+import type { LineLevel, LogLevel } from '../../infra/runtime/log-line.ts';
 
 /** Characters of lines that are kept, about as many bytes. The newest line is always kept. */
 export const RING_LENGTH_MAX = 1_048_576;

@@ -1,15 +1,15 @@
 import pino from 'pino';
 import type { Log } from '../../core/ports/log.ts';
 import type { LogQuery, LogView } from '../../handlers/http/node-control.ts';
-import { draw } from '../cli/io.ts';
-import type { Io } from '../cli/io.ts';
+import { draw } from '../../infra/runtime/io.ts';
+import type { Io } from '../../infra/runtime/io.ts';
 import { LogFiles } from './log-files.ts';
 import type { LogFileSettings } from './log-files.ts';
-import { jsonLine, plainLine, terminalLine } from './log-line.ts';
-import type { LineLevel, LogEvent, LogLevel } from './log-line.ts';
+import { jsonLine, plainLine, terminalLine } from '../../infra/runtime/log-line.ts';
+import type { LineLevel, LogEvent, LogLevel } from '../../infra/runtime/log-line.ts';
 import { LogRing } from './log-ring.ts';
 
-export type { LogLevel } from './log-line.ts';
+export type { LogLevel } from '../../infra/runtime/log-line.ts';
 export { logFolder } from './log-files.ts';
 
 const RANKS: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, off: 4 };

@@ -1,7 +1,7 @@
 import * as v8 from 'node:v8';
 import type { Clock } from '../../core/ports/clock.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
-import { timestampText } from '../../core/time.ts';
+import type { OpenStore } from '../../core/store/store.ts';
+import { timestampText } from '../../core/base/time.ts';
 import type { StatsTree } from '../../handlers/http/node-control.ts';
 import { diskIo, diskSpace, loadAverages, machineMemory, processMemory } from './machine.ts';
 import type { Metrics } from './metrics.ts';

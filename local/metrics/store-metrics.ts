@@ -1,4 +1,4 @@
-import type { OpenStore } from '../../core/store/open-store.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import type { Collector, Metrics } from './metrics.ts';
 
 const NONE = { name: '', read: 'non-flushed' };

@@ -1,10 +1,10 @@
-import { isSkuaError } from '../../core/errors.ts';
-import type { SkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
+import type { SkuaError } from '../../core/base/errors.ts';
 import type { ChunkMapView } from '../../core/log/chunk-map.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import type { OpenStore, StartProgress } from '../../core/store/open-store.ts';
+import type { OpenStore, StartProgress } from '../../core/store/store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import { decodeText } from '../../core/text.ts';
+import { decodeText } from '../../core/base/text.ts';
 import type { AuditView, ChunkProofView, GossipMember, LogLineLevel, LogQuery, LogView, NodeControl, NodeState, OptionView, OverviewView, ReloadResult, StartUpWork, StatsTree, WebhooksView } from '../../handlers/http/node-control.ts';
 import type { NodeLog } from '../log/logger.ts';
 

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Log } from '../../core/ports/log.ts';
 import type { Grpc } from '../../handlers/grpc.ts';
 import { CONNECTION_LIFETIME_MS } from '../cluster/connection-lifetime.ts';
-import type { Values } from '../config/options.ts';
+import type { Values } from '../../infra/runtime/config/options.ts';
 import { logCalls } from '../grpc/call-log.ts';
 import { http2Side } from '../grpc/connections.ts';
 import type { ProxySide, TrustedProxies } from '../http/client-address.ts';

@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { LoadedCertificate, ReloadResult } from '../../handlers/http/node-control.ts';
 import type { CertificateSet } from '../tls/certificate-set.ts';

@@ -2,10 +2,10 @@ import { hostname } from 'node:os';
 import * as path from 'node:path';
 import { domainToASCII } from 'node:url';
 import type { AppOptions } from '../../handlers/http/context.ts';
-import { VERSION } from '../cli/version.ts';
+import { VERSION } from '../../infra/runtime/version.ts';
 import { tlsModeOf } from '../config/check-config.ts';
 import type { Config } from '../config/config.ts';
-import type { Values } from '../config/options.ts';
+import type { Values } from '../../infra/runtime/config/options.ts';
 import type { OpenNodeOptions } from '../store/open-node.ts';
 
 /** The options of a node as its parts take them. */

@@ -1,19 +1,19 @@
-import { holdEnded, holdOf } from '../../core/backup/node/hold.ts';
-import type { StoreHold } from '../../core/backup/node/hold.ts';
+import { holdEnded, holdOf } from '../../core/store/hold.ts';
+import type { StoreHold } from '../../core/store/hold.ts';
 import { BACKUP_JOB } from '../../core/backup/jobs.ts';
 import type { BackupJobArgs } from '../../core/backup/jobs.ts';
-import type { Snapshot } from '../../core/backup/source/source.ts';
-import { SkuaError } from '../../core/errors.ts';
-import type { ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
-import { objectSource } from '../../core/object-log/overlay/overlay.ts';
-import type { ObjectSource } from '../../core/object-log/overlay/overlay.ts';
-import { InlineJobs, jobUnknown } from '../../core/ports/inline-jobs.ts';
+import type { Snapshot } from '../../core/store/source.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import type { ObjectLogOptions, ObjectWorld } from '../../core/shared-log/api.ts';
+import { objectSource } from '../../core/shared-log/overlay/overlay.ts';
+import type { ObjectSource } from '../../core/shared-log/overlay/overlay.ts';
+import { InlineJobs, jobUnknown } from '../../core/memory/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { openObjects } from '../../infra/objects/open.ts';
-import { newScratch } from './scratch.ts';
+import { newScratch } from '../../infra/runtime/scratch.ts';
 
 /**
  * Holds of a node on object storage: the files that the newest manifest names, and the tail behind it, under the names of a data

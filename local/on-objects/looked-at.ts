@@ -1,18 +1,18 @@
 import { readdir } from 'node:fs/promises';
 import * as path from 'node:path';
-import { isSkuaError } from '../../core/errors.ts';
-import type { ObjectWorld } from '../../core/object-log/api.ts';
-import { manifestNumberOf } from '../../core/object-log/keys.ts';
-import { newestManifestNumber } from '../../core/object-log/manifest.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
+import type { ObjectWorld } from '../../core/shared-log/api.ts';
+import { manifestNumberOf } from '../../core/shared-log/format/keys.ts';
+import { newestManifestNumber } from '../../core/shared-log/format/manifest.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { openObjects, parsePlace } from '../../infra/objects/open.ts';
-import { CommandError, UsageError } from '../cli/failure.ts';
-import { EXIT } from '../cli/io.ts';
-import type { Io } from '../cli/io.ts';
+import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
+import type { Io } from '../../infra/runtime/io.ts';
 import { createLog } from '../log/logger.ts';
 
 /** How a store on object storage is reached. */

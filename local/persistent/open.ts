@@ -4,7 +4,7 @@ import type { PersistentSubscriptions, PersistentSubscriptionsEngine } from '../
 import { createPersistentSubscriptions } from '../../core/persistent/engine.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { streamHasher } from '../../core/stream-hash.ts';
+import { streamHasher } from '../../core/base/stream-hash.ts';
 import type { Authorize, EventStore } from '../../core/streams/api.ts';
 import { expressionOf } from '../../handlers/streams/expression.ts';
 import { systemIds } from '../../infra/ids.ts';

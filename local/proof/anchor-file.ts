@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { type Anchor, parseAnchor } from '../../core/proof/layout.ts';
-import { CommandError } from '../cli/failure.ts';
-import { EXIT } from '../cli/io.ts';
+import { type Anchor, parseAnchor } from '../../core/integrity/format/layout.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
 
 /** All anchors of a file: one document, or one on each line. Throws `proof_invalid` where one of them is none. */
 export async function readAnchors(file: string): Promise<readonly Anchor[]> {

@@ -1,9 +1,9 @@
-import { Anchoring } from '../../core/proof/anchoring.ts';
+import { Anchoring } from '../../core/integrity/chain/anchoring.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import { systemClock } from '../../infra/clock.ts';
-import type { Values } from '../config/options.ts';
+import type { Values } from '../../infra/runtime/config/options.ts';
 import type { Collector } from '../metrics/metrics.ts';
 import { openAnchorPlace } from '../../infra/anchors/places.ts';
 

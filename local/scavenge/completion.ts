@@ -1,8 +1,8 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import { COMPLETED_TYPE, historyStreamOf } from '../../core/scavenge/history.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import { decodeText } from '../../core/text.ts';
-import { parseTimeSpan } from '../../core/time.ts';
+import { decodeText } from '../../core/base/text.ts';
+import { parseTimeSpan } from '../../core/base/time.ts';
 import { systemClock } from '../../infra/clock.ts';
 
 /** Events are written in the background: the last one may come a little after the run has ended, and not as the last. */

@@ -1,8 +1,8 @@
 import type { DryRunChunk, DryRunReport } from '../../core/scavenge/api.ts';
 import { systemClock } from '../../infra/clock.ts';
-import { CommandError } from '../cli/failure.ts';
-import { coloursFor, counted, countText, EXIT, line, tableLines } from '../cli/io.ts';
-import type { Column, ExitCode, Io } from '../cli/io.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { coloursFor, counted, countText, EXIT, line, tableLines } from '../../infra/runtime/io.ts';
+import type { Column, ExitCode, Io } from '../../infra/runtime/io.ts';
 import { bytesText, elapsedText, Progress } from '../cli/progress.ts';
 import type { Phases } from '../cli/progress.ts';
 import { UNTIL_CLEAN_RUNS_MAX } from './options.ts';

@@ -1,6 +1,6 @@
 import type { OlderPointDocument } from '../../handlers/scavenging/scavenge.ts';
-import { line } from '../cli/io.ts';
-import type { Output } from '../cli/io.ts';
+import { line } from '../../infra/runtime/io.ts';
+import type { Output } from '../../infra/runtime/io.ts';
 
 /** What is told of the commands that go on from here: those of a running node, or of a directory. */
 export interface Ways {

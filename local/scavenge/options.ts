@@ -1,7 +1,7 @@
 import type { ScavengeOptions } from '../../core/scavenge/api.ts';
-import { flag, integer, text } from '../cli/options.ts';
-import type { OptionValues } from '../cli/options.ts';
-import { UsageError } from '../cli/failure.ts';
+import { flag, integer, text } from '../../infra/runtime/command-options.ts';
+import type { OptionValues } from '../../infra/runtime/command-options.ts';
+import { UsageError } from '../../infra/runtime/failure.ts';
 
 const THREADS_MAX = 4;
 const INT32_MAX = 2_147_483_647;

@@ -1,16 +1,16 @@
 import { accessSync, constants } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { OverStorage } from '../../core/ports/over-storage.ts';
+import { OverStorage } from '../../core/memory/over-storage.ts';
 import type { ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { DATABASE_FOLDER } from '../../core/scavenge/erasure/files.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { TemporaryFolder } from '../../infra/fs/removal.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
-import { CommandError } from '../cli/failure.ts';
-import { EXIT, line } from '../cli/io.ts';
-import type { Io } from '../cli/io.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { EXIT, line } from '../../infra/runtime/io.ts';
+import type { Io } from '../../infra/runtime/io.ts';
 
 /** A directory that can't be written to, for a command that opens it as a node does and changes nothing of it. */
 export interface LookedAt {

@@ -1,17 +1,17 @@
 import { JOBS } from '../../core/workers/jobs.ts';
-import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Digests } from '../../core/ports/digests.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import { openStore } from '../../core/store/open-store.ts';
+import { openStore } from '../../core/store/store.ts';
 import type { LookedAt } from './look-at-directory.ts';
-import type { OpenStore, OpenStoreOptions, StartProgress, StoreScavengeOptions } from '../../core/store/open-store.ts';
+import type { OpenStore, OpenStoreOptions, StartProgress, StoreScavengeOptions } from '../../core/store/store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -21,7 +21,7 @@ import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { openObjects } from '../../infra/objects/open.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
-import { bundledWorker } from '../cli/version.ts';
+import { bundledWorker } from '../../infra/runtime/version.ts';
 
 /** How the node scavenges; what is left out has its default. */
 export type ScavengeSettings = NonNullable<StoreScavengeOptions['config']>;

@@ -1,10 +1,10 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
-import { commandLineName, environmentName, Names } from '../config/names.ts';
-import { ConfigError } from '../config/option.ts';
-import { OPTION_GROUPS } from '../config/options.ts';
-import type { OptionName } from '../config/options.ts';
+import { commandLineName, environmentName, Names } from '../../infra/runtime/config/names.ts';
+import { ConfigError } from '../../infra/runtime/config/option.ts';
+import { OPTION_GROUPS } from '../../infra/runtime/config/options.ts';
+import type { OptionName } from '../../infra/runtime/config/options.ts';
 import type { Duration, TestNodeOptions, TestUser } from './api.ts';
 
 /** Configurations that are kept: reading all options takes a tenth of the time that a node in memory needs to start. */

@@ -1,4 +1,4 @@
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import type { NewEvent, Store } from '../embedded/api.ts';
 import { badOption } from './options.ts';
 

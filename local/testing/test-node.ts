@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { clearInterval, setInterval } from '../../infra/timers.ts';
-import { logLevelOf } from '../config/options.ts';
+import { logLevelOf } from '../../infra/runtime/config/options.ts';
 import { startNode } from '../node/node.ts';
 import type { RunningNode } from '../node/node.ts';
 import type { NodeWorld } from '../node/world.ts';
@@ -17,7 +17,7 @@ import type { Asked } from './options.ts';
 import { NodeStore, storeOf } from './node-store.ts';
 import { inventory, removedSince } from './removed.ts';
 import { writeSeed } from './seed.ts';
-import { background } from '../../core/background.ts';
+import { background } from '../../core/base/background.ts';
 
 /** Tests wait for the end of a node, and whoever still wants an answer then has gone. */
 const STOP_GRACE_MS = 1_000;

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { PageFile, PageFiles } from '../../handlers/http/page-files.ts';
-import { bundled } from '../cli/version.ts';
+import { bundled } from '../../infra/runtime/version.ts';
 
 const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
   ['.html', 'text/html; charset=utf-8'], ['.js', 'text/javascript; charset=utf-8'], ['.css', 'text/css; charset=utf-8'], ['.svg', 'image/svg+xml'], ['.woff2', 'font/woff2'],

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import type { SessionSecrets } from '../../core/security/session-keys.ts';
 import { createKeyFile, readKeyFile } from '../cli/key-files.ts';
 import { dataProtectionToken } from '../config/data-protection.ts';
-import type { Values } from '../config/options.ts';
+import type { Values } from '../../infra/runtime/config/options.ts';
 
 /** In the data directory, where no option says another place. */
 const KEY_FILE_NAME = 'session.key';

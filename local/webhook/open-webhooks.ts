@@ -11,11 +11,11 @@ import type { Webhooks } from '../../handlers/http/context.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { QuickJsSandbox } from '../../infra/quickjs/quickjs-sandbox.ts';
-import { CommandError } from '../cli/failure.ts';
-import { EXIT } from '../cli/io.ts';
-import { bundled } from '../cli/version.ts';
+import { CommandError } from '../../infra/runtime/failure.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
+import { bundled } from '../../infra/runtime/version.ts';
 import { dataProtectionToken } from '../config/data-protection.ts';
-import type { Values } from '../config/options.ts';
+import type { Values } from '../../infra/runtime/config/options.ts';
 
 export interface OpenWebhooks extends Webhooks {
   /** Takes no more calls, and writes what was accepted. */

@@ -1,15 +1,15 @@
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import type { SignatureSettings, Violation } from '../../core/webhook/active.ts';
 import { checkSignatureSettings, GENERIC, isGeneric, SCHEME_NAMES, schemeOf } from '../../core/webhook/signatures/schemes.ts';
 import { signCall } from '../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../infra/keys.ts';
-import { CommandError, didYouMean, UsageError } from '../cli/failure.ts';
+import { CommandError, didYouMean, UsageError } from '../../infra/runtime/failure.ts';
 import { readInput, utf8Text } from '../cli/input.ts';
-import { EXIT } from '../cli/io.ts';
-import type { ExitCode } from '../cli/io.ts';
+import { EXIT } from '../../infra/runtime/io.ts';
+import type { ExitCode } from '../../infra/runtime/io.ts';
 import { explainTls } from '../cli/tls-failure.ts';
 import type { Trust } from '../cli/trust.ts';
-import { VERSION } from '../cli/version.ts';
+import { VERSION } from '../../infra/runtime/version.ts';
 
 /** Characters of an answer's body that are shown. */
 const SHOWN_LENGTH_MAX = 500;

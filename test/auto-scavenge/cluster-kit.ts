@@ -5,7 +5,7 @@ import { leaseOf, ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
 import { CYCLES_STREAM } from '../../core/auto-scavenge/streams.ts';
 import type { ClusterMember, Membership } from '../../core/cluster/api.ts';
 import { createClusterNodes } from '../../core/cluster/nodes.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { AdminCalls } from '../../core/ports/admin-calls.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';

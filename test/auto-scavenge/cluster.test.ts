@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { HOUR, HOURLY, LOST_MS, MINUTE } from './kit.ts';
 import { ClusterKit } from './cluster-kit.ts';
 

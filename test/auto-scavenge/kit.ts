@@ -4,7 +4,7 @@ import { formatFact, parseFact } from '../../core/auto-scavenge/facts.ts';
 import type { Fact, NodeResult } from '../../core/auto-scavenge/facts.ts';
 import { CONFIGURATION_STREAM, CYCLES_STREAM } from '../../core/auto-scavenge/streams.ts';
 import type { CyclesStore } from '../../core/auto-scavenge/streams.ts';
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';

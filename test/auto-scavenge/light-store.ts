@@ -1,5 +1,5 @@
 import type { CyclesStore } from '../../core/auto-scavenge/streams.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { AppendResult, Authorize, NewEvent, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage } from '../../core/streams/api.ts';
 

@@ -3,7 +3,7 @@ import { formatFact } from '../../core/auto-scavenge/facts.ts';
 import type { Fact } from '../../core/auto-scavenge/facts.ts';
 import { ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
 import { CYCLES_STREAM } from '../../core/auto-scavenge/streams.ts';
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { FakeScavenger } from '../support/fake-scavenger.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseSchedule, parseScheduleText } from '../../core/auto-scavenge/schedule-text.ts';
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import { createSchedule } from '../../infra/schedule.ts';
 
 const schedule = createSchedule();

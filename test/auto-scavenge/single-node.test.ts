@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createSingleNode, startReply } from '../../core/auto-scavenge/single-node.ts';
 import type { AskedOrders } from '../../core/auto-scavenge/single-node.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { nodeOf, TestClock } from './kit.ts';
 
 const order = { clusterScavengeId: 'K', attempt: 1 };

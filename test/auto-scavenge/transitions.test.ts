@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { HOUR, Kit, MINUTE, unreachable } from './kit.ts';
 import type { KitOptions } from './kit.ts';
 

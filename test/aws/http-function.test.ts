@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { FunctionLog, httpHandler } from '../../infra/aws/functions/http-function.ts';
 import type { OpenHttp } from '../../infra/aws/functions/http-function.ts';
-import { ConfigError } from '../../local/config/option.ts';
+import { ConfigError } from '../../infra/runtime/config/option.ts';
 import { basic, httpEvent } from '../support/lambda/events.ts';
 
 const context = (remainingMs = 29_000) => ({ awsRequestId: 'call-1', getRemainingTimeInMillis: () => remainingMs });

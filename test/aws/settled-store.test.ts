@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { ANY } from '../../core/streams/api.ts';
 import { SettledStore } from '../../infra/aws/functions/open-store.ts';
 import { openTestStore } from '../support/test-store.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 
 const event = (id: string) => ({ id, type: 'noted', isJson: true, data: new Uint8Array(0), metadata: new Uint8Array(0) });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { openRepository } from '../../core/backup/repository/repository.ts';
-import { openObjectStore } from '../../core/object-log/instance/instance.ts';
+import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { ANY } from '../../core/streams/api.ts';

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { openPrefix } from '../../core/object-log/create-prefix.ts';
-import type { ObjectScavenge } from '../../core/object-log/manifest.ts';
-import { createManifest, newestManifest } from '../../core/object-log/manifest.ts';
+import { openPrefix } from '../../core/shared-log/create-prefix.ts';
+import type { ObjectScavenge } from '../../core/shared-log/format/manifest.ts';
+import { createManifest, newestManifest } from '../../core/shared-log/format/manifest.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { Explanation } from '../../core/scavenge/api.ts';
 import { Deadline } from '../../infra/aws/functions/deadline.ts';
-import { TickedScavenger } from '../../local/on-objects/scavengers.ts';
+import { TickedScavenger } from '../../infra/runtime/scavengers.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { BlobRef } from '../../core/backup/repository/manifest.ts';
+import type { BlobRef } from '../../core/backup/format/manifest.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { nodeDigests } from '../../infra/digests.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chooseRestore } from '../../core/backup/restore/choose.ts';
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import type { RawRecord } from '../scavenge/raw-log.ts';
 import { CHUNK_BYTES, endOf, endsWrite, type History, type Past, playHistory } from '../support/backup/restore-history.ts';
 import { timeOf } from '../support/backup/restore-kit.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
-import { COPY_MARKER } from '../../core/log/markers.ts';
-import type { BackupSource } from '../../core/backup/source/source.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { COPY_MARKER } from '../../core/log/format/markers.ts';
+import type { BackupSource } from '../../core/store/source.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import type { CrashMoment } from '../support/faulty-storage.ts';

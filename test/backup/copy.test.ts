@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CopySource } from '../../core/backup/copy/index-part.ts';
-import type { SnapshotFile } from '../../core/backup/source/source.ts';
+import type { SnapshotFile } from '../../core/store/source.ts';
 import { BLOCK_SUMS_FILE } from '../../core/log/block-sums.ts';
-import { SkuaError } from '../../core/errors.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { encodeText } from '../../core/text.ts';
+import { encodeText } from '../../core/base/text.ts';
 import { append, CHUNK_BYTES, clock, copy, filesOf, hashesOf, openSource, recorder, restored, stopped, withSource } from './copy-kit.ts';
 import { putFile } from '../log/kit.ts';
 

@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createBackup, type CreateBackupOptions } from '../../core/backup/create/create.ts';
-import type { Manifest } from '../../core/backup/repository/manifest.ts';
+import type { Manifest } from '../../core/backup/format/manifest.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
-import { RESTORE_MARKER } from '../../core/log/markers.ts';
+import { RESTORE_MARKER } from '../../core/log/format/markers.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
-import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { nodeKeys } from '../../infra/keys.ts';

@@ -3,9 +3,9 @@ import { drillBackup, type DrillOptions, type Scratch } from '../../core/backup/
 import { CHECK_JOBS, DRILL_JOB, type DrillArgs } from '../../core/backup/verify/jobs.ts';
 import { lastProven } from '../../core/backup/repository/notes.ts';
 import { blobKeyOf } from '../../core/backup/repository/repository.ts';
-import { InlineJobs } from '../../core/ports/inline-jobs.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
-import { verifyDirectory, type VerifySummary } from '../../core/verify/verify.ts';
+import { InlineJobs } from '../../core/memory/inline-jobs.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
+import { verifyDirectory, type VerifySummary } from '../../core/integrity/verify/verify.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { nodeKeys } from '../../infra/keys.ts';

@@ -1,7 +1,7 @@
-import type { BackupSource } from '../../core/backup/source/source.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import type { BackupSource } from '../../core/store/source.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { putFile } from '../log/kit.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { Holds, HOLD_MS, HOLDS_MAX } from '../../core/backup/node/hold.ts';
+import { Holds, HOLD_MS, HOLDS_MAX } from '../../core/store/hold.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { append, contentOf, copied, lastOf, openSmall } from './hold-kit.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { createBackup } from '../../core/backup/create/create.ts';
 import { pruneRepository } from '../../core/backup/prune/prune.ts';
-import { StorageSource } from '../../core/backup/source/source.ts';
-import type { Snapshot } from '../../core/backup/source/source.ts';
+import { StorageSource } from '../../core/store/source.ts';
+import type { Snapshot } from '../../core/store/source.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { backUpSource, danglingIn } from '../support/backup/backup-kit.ts';
 import { Steps } from '../support/backup/stepped-objects.ts';

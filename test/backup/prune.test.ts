@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { Manifest } from '../../core/backup/repository/manifest.ts';
+import type { Manifest } from '../../core/backup/format/manifest.ts';
 import { pruneRepository } from '../../core/backup/prune/prune.ts';
 import type { PruneOptions } from '../../core/backup/prune/prune.ts';
 import { proveErasedInRepository } from '../../core/backup/verify/prove-erased.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import type { RepositoryErasureSummary } from '../../core/backup/verify/prove-erased.ts';
 import type { ErasureFinding } from '../../core/scavenge/erasure/prove-erased.ts';

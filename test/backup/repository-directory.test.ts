@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listAll } from '../../core/ports/object-store.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { verifyRepository } from '../../core/backup/verify/verify.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { openObjects } from '../../infra/objects/open.ts';
 import { backUpNode, danglingIn } from '../support/backup/backup-kit.ts';
 import { collect, inPieces, openTestRepository } from '../support/backup/test-repository.ts';

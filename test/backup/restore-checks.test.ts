@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Manifest } from '../../core/backup/repository/manifest.ts';
+import type { Manifest } from '../../core/backup/format/manifest.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
-import { RESTORE_MARKER } from '../../core/log/markers.ts';
+import { RESTORE_MARKER } from '../../core/log/format/markers.ts';
 import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from '../../core/log/verify-chunk-job.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import { type History, playHistory } from '../support/backup/restore-history.ts';
 import { restoreOptions, restoreWorld } from '../support/backup/restore-kit.ts';

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { readNodeId } from '../../core/backup/source/node-id.ts';
+import { readNodeId } from '../../core/store/node-id.ts';
 import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
 import type { CopyRestoreOptions } from '../../core/backup/restore/restore-copy.ts';
-import { COPY_MARKER, RESTORE_MARKER } from '../../core/log/markers.ts';
+import { COPY_MARKER, RESTORE_MARKER } from '../../core/log/format/markers.ts';
 import { TABLE_PROOFS_NAME } from '../../core/index/table-proofs.ts';
-import { isSkuaError } from '../../core/errors.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { copyTo, patch, putFile, setCheckpoint } from '../log/kit.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';

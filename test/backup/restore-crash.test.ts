@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
-import { RESTORE_MARKER } from '../../core/log/markers.ts';
-import { isSkuaError } from '../../core/errors.ts';
+import { RESTORE_MARKER } from '../../core/log/format/markers.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import { MOMENTS } from '../support/crash-run.ts';
 import { isCrash } from '../support/crash.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';

@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { blobKeyOf } from '../../core/backup/repository/repository.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
-import { RESTORE_MARKER } from '../../core/log/markers.ts';
-import type { Manifest } from '../../core/backup/repository/manifest.ts';
+import { RESTORE_MARKER } from '../../core/log/format/markers.ts';
+import type { Manifest } from '../../core/backup/format/manifest.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { listAll } from '../../core/ports/object-store.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { CHUNK_BYTES, type History, playHistory } from '../support/backup/restore-history.ts';
 import { logText, restoreOptions, verifyErrors } from '../support/backup/restore-kit.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { writeContent } from '../../core/ports/write-content.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 
 const MIB = 1_048_576;

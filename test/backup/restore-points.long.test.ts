@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { CHUNK_BYTES, endOf, endsWrite, playHistory, servedBy } from '../support/backup/restore-history.ts';
 import { backUp, restoreOptions, verifyErrors } from '../support/backup/restore-kit.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Manifest } from '../../core/backup/repository/manifest.ts';
+import type { Manifest } from '../../core/backup/format/manifest.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
-import { HEADER_BYTES } from '../../core/log/chunk-format.ts';
+import { HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { backUp, logText, restoreOptions, verifyErrors } from '../support/backup/restore-kit.ts';
 import { endOf } from '../support/backup/restore-history.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { snapshotOfDirectory, takeSnapshot } from '../../core/backup/source/snapshot.ts';
+import { snapshotOfDirectory, takeSnapshot } from '../../core/store/snapshot.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';

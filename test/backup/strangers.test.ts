@@ -9,7 +9,7 @@ import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import type { RepositoryFinding } from '../../core/backup/verify/verify.ts';
 import { tellStrangersOnce } from '../../core/ports/object-kinds.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { DirectoryObjects } from '../../infra/objects/directory-objects.ts';

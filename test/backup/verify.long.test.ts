@@ -3,13 +3,13 @@ import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import type { RepositoryFinding, VerifyRepositoryOptions } from '../../core/backup/verify/verify.ts';
 import { noteProven, suspectBlobs } from '../../core/backup/repository/notes.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { backUpNode, danglingIn } from '../support/backup/backup-kit.ts';
 import { FakeLog } from '../support/backup/fake-log.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import { Random } from '../support/random.ts';
 import { append, openSmall } from './hold-kit.ts';
 

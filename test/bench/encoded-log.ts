@@ -1,10 +1,10 @@
 import { createHash, randomFillSync } from 'node:crypto';
 import { closeSync, existsSync, fdatasyncSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { BlockCache } from '../../core/cache/block-cache.ts';
-import { StreamIndex } from '../../core/index/stream-index.ts';
-import { chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/chunk-format.ts';
-import { encodePrepare, prepareFrameBytes, viewOf } from '../../core/log/records.ts';
+import { BlockCache } from '../../core/cache/cache.ts';
+import { StreamIndex } from '../../core/index/index.ts';
+import { chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
+import { encodePrepare, prepareFrameBytes, viewOf } from '../../core/log/format/records.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';

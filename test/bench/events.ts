@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto';
-import { i32, putI32 } from '../../core/bytes.ts';
-import { guidToText } from '../../core/guid.ts';
+import { i32, putI32 } from '../../core/base/bytes.ts';
+import { guidToText } from '../../core/base/guid.ts';
 import type { NewEvent } from '../../core/streams/api.ts';
 
 /** Data bytes of every event. */

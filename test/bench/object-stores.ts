@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../core/object-log/api.ts';
-import { openObjectStore } from '../../core/object-log/instance/instance.ts';
-import { tick } from '../../core/object-log/tick/tick.ts';
-import type { TickParts, TickReport, TickSettings } from '../../core/object-log/tick/tick.ts';
+import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../core/shared-log/api.ts';
+import { openObjectStore } from '../../core/shared-log/shared-log.ts';
+import { tick } from '../../core/shared-log/tick/tick.ts';
+import type { TickParts, TickReport, TickSettings } from '../../core/shared-log/tick/tick.ts';
 import { CountingObjects } from '../support/counting-objects.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';

@@ -5,8 +5,8 @@ import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { Meter } from '../../core/ports/meter.ts';
-import { openStore } from '../../core/store/open-store.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
+import { openStore } from '../../core/store/store.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { type FlatStoreOptions, storeOptions } from '../support/test-store.ts';
 

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { guidToText } from '../../core/guid.ts';
+import { guidToText } from '../../core/base/guid.ts';
 
 /** The plain event that both sides build. */
 export interface PlainEvent {

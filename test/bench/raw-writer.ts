@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { promisify } from 'node:util';
 import { EVENT_DATA, EVENT_TYPES } from './events.ts';
 import { median } from './figure.ts';
-import { encodePrepare, prepareFrameBytes, viewOf } from '../../core/log/records.ts';
+import { encodePrepare, prepareFrameBytes, viewOf } from '../../core/log/format/records.ts';
 
 const writeLater = promisify(write);
 const syncLater = promisify(fdatasync);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadIndexMap } from '../../core/index/index-map.ts';
+import { loadIndexMap } from '../../core/index/format/index-map.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import type { RunFiles, RunSettings } from '../../core/scavenge/sources/run-settings.ts';
 import { nodeDigests } from '../../infra/digests.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { BLOCK_BYTES, BlockCache } from '../../core/cache/block-cache.ts';
-import type { CachedFile } from '../../core/cache/block-cache.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { BLOCK_BYTES, BlockCache } from '../../core/cache/cache.ts';
+import type { CachedFile } from '../../core/cache/cache.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 
 interface Read { readonly position: number; readonly length: number }

@@ -4,8 +4,8 @@ import type { MemberStore } from '../../core/cluster/copy/member-store.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import { decodeText } from '../../core/text.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { decodeText } from '../../core/base/text.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { Cluster, event } from './copy/kit.ts';
 
 describe('scavenges of members', () => {

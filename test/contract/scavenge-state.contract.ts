@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Hash64 } from '../../core/stream-hash.ts';
-import type { StreamHasher } from '../../core/stream-hash.ts';
-import { TOMBSTONE } from '../../core/log/records.ts';
+import { Hash64 } from '../../core/base/stream-hash.ts';
+import type { StreamHasher } from '../../core/base/stream-hash.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import type { OriginalStreamData, ScavengeCheckpoint, ScavengePoint, ScavengeState, ScavengeStateOptions, ScavengeStates, StreamHandle } from '../../core/ports/scavenge-state.ts';
 import { compareCodePoints } from '../../core/ports/scavenge-state.ts';
 import { Random } from '../support/random.ts';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
+import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { describeScavengeState, firstCharHasher } from './scavenge-state.contract.ts';
 

@@ -1,11 +1,11 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BaseFile } from '../../core/object-log/tick/storage-base.ts';
-import { ObjectStorage } from '../../core/object-log/tick/storage.ts';
-import { OverStorage } from '../../core/ports/over-storage.ts';
+import { BaseFile } from '../../core/shared-log/tick/storage-base.ts';
+import { ObjectStorage } from '../../core/shared-log/tick/storage.ts';
+import { OverStorage } from '../../core/memory/over-storage.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { describeStorage } from './storage.contract.ts';

@@ -8,7 +8,7 @@ import { harness, ORIGIN } from '../handlers/harness.ts';
 import { secured } from '../handlers/secured.ts';
 import { methodAt, toBytes, toJson, unframed } from './codec.ts';
 import type { Json, Method } from './codec.ts';
-import { background } from '../../core/background.ts';
+import { background } from '../../core/base/background.ts';
 
 export interface CallOptions {
   readonly metadata?: Readonly<Record<string, string>>;

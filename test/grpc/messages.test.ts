@@ -9,7 +9,7 @@ import * as streamsV2 from '../../handlers/grpc/messages/streams-v2.ts';
 import * as users from '../../handlers/grpc/messages/users.ts';
 import { ALL_ONES, BEYOND, decode, DEPTH_MAX, encode, frame, MalformedMessage, NO_BYTES, PREFIX_BYTES, TEXTS_MAX } from '../../handlers/grpc/messages/wire.ts';
 import type { Reader, Uuid, Writer } from '../../handlers/grpc/messages/wire.ts';
-import { TOMBSTONE } from '../../core/log/records.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import type { MethodShape } from '../../handlers/grpc/call.ts';
 import { readBatchChunk } from '../../handlers/grpc/streams/batch-messages.ts';
 import { bySize } from '../support/run-size.ts';

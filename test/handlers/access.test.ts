@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentLog } from '../../core/ports/log.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { createSecurity } from '../../core/security/security.ts';
 import type { RunningSecurity } from '../../core/security/security.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
-import { encodeText } from '../../core/text.ts';
+import type { OpenStore } from '../../core/store/store.ts';
+import { encodeText } from '../../core/base/text.ts';
 import { createApp, routesFor } from '../../handlers/app.ts';
 import { DEFAULT_OPTIONS } from '../../handlers/http/context.ts';
 import { nodeKeys } from '../../infra/keys.ts';

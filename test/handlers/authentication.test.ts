@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { CREDENTIALS_LENGTH_MAX, credentialsOf } from '../../handlers/authentication.ts';
 import { AS, basic, LogLines, secured } from './secured.ts';
 import { harness } from './harness.ts';

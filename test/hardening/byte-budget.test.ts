@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ByteBudget } from '../../core/byte-budget.ts';
+import { ByteBudget } from '../../core/base/byte-budget.ts';
 import { Random } from '../support/random.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 

@@ -12,7 +12,7 @@ import { contextOf } from '../support/app-context.ts';
 import { FakeScavenger } from '../support/fake-scavenger.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
-import { encodeText } from '../../core/text.ts';
+import { encodeText } from '../../core/base/text.ts';
 import { event, setUp, type Setup } from '../streams/setup.ts';
 
 const MIB = 1_048_576;

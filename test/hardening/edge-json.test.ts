@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ByteBudget } from '../../core/byte-budget.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { ByteBudget } from '../../core/base/byte-budget.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { EVENT_BYTES_MAX } from '../../core/streams/api.ts';
 import type { NewEvent } from '../../core/streams/api.ts';
-import { decodeText, encodeText } from '../../core/text.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
 import { Growth, JsonReader, literalSlices, reindent, reindentSlices, jsonString } from '../../handlers/http/json-text.ts';
 import { atOnce, Turns } from '../../handlers/http/turns.ts';
 import { parseBatch } from '../../handlers/streams/batch.ts';

@@ -22,7 +22,7 @@ export const INGEST_FINDINGS = [
   },
   {
     finding: '11', request: 'wrong passwords for one user, sent to many instances of a function in turn',
-    before: 'ten a minute for each instance', now: 'ten a minute in all, and one more for each instance', test: 'test/object-log/shared-failures.test.ts',
+    before: 'ten a minute for each instance', now: 'ten a minute in all, and one more for each instance', test: 'test/shared-log/shared-failures.test.ts',
   },
   {
     finding: '11', request: 'reading the configuration of a function',

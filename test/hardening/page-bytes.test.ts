@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { ByteBudget } from '../../core/byte-budget.ts';
+import { ByteBudget } from '../../core/base/byte-budget.ts';
 import type { AllPosition, StoredEvent } from '../../core/streams/api.ts';
 import { Random } from '../support/random.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { brief, codeOf, event, newId, numbers, type Setup, setMetadata, setUp, type SetupOptions, takeUntil, textOf } from '../streams/setup.ts';
-import { encodeText } from '../../core/text.ts';
+import { encodeText } from '../../core/base/text.ts';
 
 const KIB = 1_024;
 

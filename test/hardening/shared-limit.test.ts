@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SharedLimit } from '../../core/shared-limit.ts';
+import { SharedLimit } from '../../core/base/shared-limit.ts';
 import { Random } from '../support/random.ts';
 
 /** How much a caller gets who takes one by one until it is refused. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import { append, CHUNK_BYTES } from '../backup/copy-kit.ts';
 import { contentOf, putFile } from '../log/kit.ts';
 import { verifyErrors } from '../support/backup/restore-kit.ts';

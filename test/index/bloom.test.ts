@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { bloomBytePosition, bloomFileBytes, BloomFilter, BloomProbe, checkLines, FILTER_BYTES_MAX, isTooCorrupt, LINE_BYTES, readBloomHeader, sealLines, tableFilterBytes } from '../../core/index/bloom.ts';
-import { bytesToWords, murmur3, xxhOld } from '../../core/stream-hash.ts';
+import { bloomBytePosition, bloomFileBytes, BloomFilter, BloomProbe, checkLines, FILTER_BYTES_MAX, isTooCorrupt, LINE_BYTES, readBloomHeader, sealLines, tableFilterBytes } from '../../core/index/format/bloom.ts';
+import { bytesToWords, murmur3, xxhOld } from '../../core/base/stream-hash.ts';
 import { Random } from '../support/random.ts';
 import { keyOf, md5Hex } from './world.ts';
 

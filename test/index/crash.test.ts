@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { StreamIndex } from '../../core/index/stream-index.ts';
+import type { StreamIndex } from '../../core/index/index.ts';
 import { isCrash } from '../support/crash.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { keyOf, openIndex, rangeOf } from './world.ts';

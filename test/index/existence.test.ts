@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { bloomFileBytes } from '../../core/index/bloom.ts';
+import { bloomFileBytes } from '../../core/index/format/bloom.ts';
 import { EXISTENCE_CHECKPOINT_PATH as CHK, EXISTENCE_DATA_PATH as DAT, ExistenceFilter } from '../../core/index/existence-filter.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';

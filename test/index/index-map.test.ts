@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { EMPTY_INDEX_MAP, formatIndexMap, type IndexMap, parseIndexMap } from '../../core/index/index-map.ts';
-import { decodeText, encodeText } from '../../core/text.ts';
+import { EMPTY_INDEX_MAP, formatIndexMap, type IndexMap, parseIndexMap } from '../../core/index/format/index-map.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { md5Hex } from './world.ts';
 

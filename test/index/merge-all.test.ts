@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
-import type { StreamIndex } from '../../core/index/stream-index.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
+import type { StreamIndex } from '../../core/index/index.ts';
 import type { NewEvent } from '../../core/streams/api.ts';
-import { encodeText } from '../../core/text.ts';
+import { encodeText } from '../../core/base/text.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';
 import { openTestStore } from '../support/test-store.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bytesToWords, Hash64, murmur3, STREAM_HASH_SEED, streamHasher, xxhOld } from '../../core/stream-hash.ts';
+import { bytesToWords, Hash64, murmur3, STREAM_HASH_SEED, streamHasher, xxhOld } from '../../core/base/stream-hash.ts';
 
 const hex = (n: number) => n.toString(16).padStart(8, '0').toUpperCase();
 const NAMES: [string, string, string][] = [

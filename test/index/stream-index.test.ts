@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { StreamIndex } from '../../core/index/stream-index.ts';
+import type { StreamIndex } from '../../core/index/index.ts';
 import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
-import { InlineJobs } from '../../core/ports/inline-jobs.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { InlineJobs } from '../../core/memory/inline-jobs.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import { decodeText } from '../../core/text.ts';
+import { decodeText } from '../../core/base/text.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';

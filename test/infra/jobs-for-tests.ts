@@ -1,5 +1,5 @@
 import { getPriority } from 'node:os';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { Job } from '../../core/ports/jobs.ts';
 import type { ScavengeStateOptions } from '../../core/ports/scavenge-state.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { ScavengeCheckpoint, ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import { compareCodePoints } from '../../core/ports/scavenge-state.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MemoryStorage, PAGE_BYTES } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage, PAGE_BYTES } from '../../core/memory/memory-storage.ts';
 
 test('a sparse file takes no memory until it is written', async () => {
   const storage = new MemoryStorage({ capacityBytes: 100_000 });

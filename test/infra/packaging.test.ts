@@ -10,8 +10,8 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { isMember } from '../../local/config/cluster-settings.ts';
 import { loadConfig } from '../../local/config/load-config.ts';
-import { environmentName } from '../../local/config/names.ts';
-import { OPTIONS } from '../../local/config/options.ts';
+import { environmentName } from '../../infra/runtime/config/names.ts';
+import { OPTIONS } from '../../infra/runtime/config/options.ts';
 import { METRICS } from '../../local/metrics/table.ts';
 
 /** What operators install: as far as it can be tried without systemd, a container engine or Grafana. */

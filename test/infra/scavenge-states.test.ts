@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Hash64, streamHasher } from '../../core/stream-hash.ts';
+import { Hash64, streamHasher } from '../../core/base/stream-hash.ts';
 import type { ScavengeCheckpoint, ScavengeStateOptions } from '../../core/ports/scavenge-state.ts';
 import { SqliteScavengeState } from '../../infra/sqlite/scavenge-state.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { VERSION } from '../../local/cli/version.ts';
+import { VERSION } from '../../infra/runtime/version.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { ok, packed } from './packed.ts';
 import type { Packed } from './packed.ts';

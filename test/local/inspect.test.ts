@@ -2,9 +2,9 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileS
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { isRepositoryKey } from '../../core/backup/repository/keys.ts';
-import { COMMITS, FAILURES, FILES, MANIFESTS } from '../../core/object-log/keys.ts';
-import { CONTROL } from '../../core/object-log/tick/control.ts';
+import { isRepositoryKey } from '../../core/backup/format/keys.ts';
+import { COMMITS, FAILURES, FILES, MANIFESTS } from '../../core/shared-log/format/keys.ts';
+import { CONTROL } from '../../core/shared-log/tick/control.ts';
 import { isOfKind } from '../../core/ports/object-kinds.ts';
 import { isExpectedName, OWN_NAMES } from '../../core/ports/own-names.ts';
 import { withoutSecrets } from '../../core/security/format.ts';
@@ -15,8 +15,8 @@ import { installFolder, loadOracle, unpackSet } from '../support/fixtures.ts';
 import { Random } from '../support/random.ts';
 import { bySize } from '../support/run-size.ts';
 import { InProcessS3 } from '../support/s3/in-process-s3.ts';
-import { Bucket } from '../object-log/setup.ts';
-import { compact } from '../object-log/compact.ts';
+import { Bucket } from '../shared-log/setup.ts';
+import { compact } from '../shared-log/compact.ts';
 import { ran, startedNode } from './spawn.ts';
 
 /** `skua inspect` on all that there is to be looked into. */

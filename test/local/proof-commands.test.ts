@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ANY } from '../../core/streams/api.ts';
-import { encodeText } from '../../core/text.ts';
+import { encodeText } from '../../core/base/text.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { checkConfig } from '../../local/config/check-config.ts';
 import { load, problemsOf } from './config/support.ts';

@@ -3,9 +3,9 @@ import type { ChildProcess } from 'node:child_process';
 import { EventEmitter } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { ExitCode, Io } from '../../local/cli/io.ts';
+import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import { runProgram } from '../../local/cli/run.ts';
-import { VERSION } from '../../local/cli/version.ts';
+import { VERSION } from '../../infra/runtime/version.ts';
 import { COMMANDS } from '../../local/commands/all.ts';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));

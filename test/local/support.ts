@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { Io } from '../../local/cli/io.ts';
+import type { Io } from '../../infra/runtime/io.ts';
 
 /** A process that signals are sent to by `emit`, and that remembers how it was ended. */
 class FakeProcess extends EventEmitter {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { BlockCache } from '../../core/cache/block-cache.ts';
+import { BlockCache } from '../../core/cache/cache.ts';
 import { Chunk } from '../../core/log/chunk.ts';
 import { ChunkMap } from '../../core/log/chunk-map.ts';
 import { ChunkTable } from '../../core/log/chunk-table.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
-import { encodeText } from '../../core/text.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
+import { encodeText } from '../../core/base/text.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore } from '../support/test-store.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import type { TransactionLog } from '../../core/log/transaction-log.ts';
 import { codeOf } from '../support/crash.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { BLOCK_BYTES, BlockCache } from '../../core/cache/block-cache.ts';
-import { SkuaError } from '../../core/errors.ts';
-import { HEADER_BYTES } from '../../core/log/chunk-format.ts';
+import { BLOCK_BYTES, BlockCache } from '../../core/cache/cache.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
 import { OngoingChunk } from '../../core/log/ongoing-chunk.ts';
 import type { Digest } from '../../core/ports/digests.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { HIT } from '../../core/cache/step.ts';
-import { decodeEpoch, RecordFrame, SYSTEM } from '../../core/log/records.ts';
-import { decodeText } from '../../core/text.ts';
+import { HIT } from '../../core/base/step.ts';
+import { decodeEpoch, RecordFrame, SYSTEM } from '../../core/log/format/records.ts';
+import { decodeText } from '../../core/base/text.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { CHUNK, openTestLog, step } from './kit.ts';

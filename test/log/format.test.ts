@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { guidFromText, guidToText } from '../../core/guid.ts';
+import { guidFromText, guidToText } from '../../core/base/guid.ts';
 import {
   COMMIT, PREPARE, PrepareFields, RecordFrame, SYSTEM, TOMBSTONE, decodeCommit, decodeEpoch, decodePrepare, encodeEpoch, encodePrepare,
   eventNumber64, parsePrepare, prepareFrameBytes, putEventNumber64, putTimestamp, timestampMsAt, timestampTicksAt,
-} from '../../core/log/records.ts';
-import { timestampText } from '../../core/time.ts';
-import { i32, putI32 } from '../../core/bytes.ts';
+} from '../../core/log/format/records.ts';
+import { timestampText } from '../../core/base/time.ts';
+import { i32, putI32 } from '../../core/base/bytes.ts';
 import { bytesOf, exampleCommit, examplePrepare, exampleTombstone, exampleEpochJson, EXAMPLE_MS, EXAMPLE_TICKS } from '../support/golden.ts';
 
 /** Golden bytes of records (core/log/FORMAT.md, "Records"): what we write is exactly this, and what we read of it is exactly that. */

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { BLOCK_BYTES, BlockCache } from '../../core/cache/block-cache.ts';
-import { HEADER_BYTES } from '../../core/log/chunk-format.ts';
-import { decodeSlot, SLOT_BYTES, slotOffset } from '../../core/log/commit-slot.ts';
+import { BLOCK_BYTES, BlockCache } from '../../core/cache/cache.ts';
+import { HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
+import { decodeSlot, SLOT_BYTES, slotOffset } from '../../core/log/format/commit-slot.ts';
 import { crcWithBlock } from '../../core/log/crc-join.ts';
 import { OngoingChunk } from '../../core/log/ongoing-chunk.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { contentOf } from './kit.ts';

@@ -1,11 +1,11 @@
 import { isOwnName } from '../../core/ports/own-names.ts';
-import { BlockCache } from '../../core/cache/block-cache.ts';
-import { i64, putI64 } from '../../core/bytes.ts';
-import { HIT, isMiss, type Outcome } from '../../core/cache/step.ts';
+import { BlockCache } from '../../core/cache/cache.ts';
+import { i64, putI64 } from '../../core/base/bytes.ts';
+import { HIT, isMiss, type Outcome } from '../../core/base/step.ts';
 import type { LogReader } from '../../core/log/log-reader.ts';
-import { openLog } from '../../core/log/open-log.ts';
-import type { OpenLogOptions } from '../../core/log/open-log.ts';
-import { encodePrepare, prepareFrameBytes, RecordFrame } from '../../core/log/records.ts';
+import { openLog } from '../../core/log/log.ts';
+import type { OpenLogOptions } from '../../core/log/log.ts';
+import { encodePrepare, prepareFrameBytes, RecordFrame } from '../../core/log/format/records.ts';
 import type { TransactionLog } from '../../core/log/transaction-log.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import type { Storage } from '../../core/ports/storage.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { appendGroup, checkpoint, CHUNK, contentOf, framed, groupAt, logText, ONGOING_FILE, openTestLog, readBackward, readForward, textOf } from './kit.ts';

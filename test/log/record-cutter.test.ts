@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { RecordCutter } from '../../core/log/record-cutter.ts';
-import { FRAME_BYTES } from '../../core/log/records.ts';
-import { putI32, putI64 } from '../../core/bytes.ts';
+import { RecordCutter } from '../../core/log/format/record-cutter.ts';
+import { FRAME_BYTES } from '../../core/log/format/records.ts';
+import { putI32, putI64 } from '../../core/base/bytes.ts';
 import { Random } from '../support/random.ts';
 
 const START = 1_000;

@@ -1,10 +1,10 @@
 import { GONE } from '../../infra/fs/discard.ts';
 import { describe, expect, it } from 'vitest';
-import { putI32 } from '../../core/bytes.ts';
+import { putI32 } from '../../core/base/bytes.ts';
 import { BLOCK_SUMS_FILE } from '../../core/log/block-sums.ts';
-import { encodeHeader, encodeFooter } from '../../core/log/chunk-format.ts';
-import { encodeSlot, SLOT_BYTES, slotOffset } from '../../core/log/commit-slot.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { encodeHeader, encodeFooter } from '../../core/log/format/chunk-format.ts';
+import { encodeSlot, SLOT_BYTES, slotOffset } from '../../core/log/format/commit-slot.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { putI32, putI64 } from '../../core/bytes.ts';
-import { encodeFooter, encodeHeader, type ChunkHeader } from '../../core/log/chunk-format.ts';
+import { putI32, putI64 } from '../../core/base/bytes.ts';
+import { encodeFooter, encodeHeader, type ChunkHeader } from '../../core/log/format/chunk-format.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { appendGroup, checkpoint, CHUNK, contentOf, contents, copyTo, logText, openTestLog, putFile, recordAt, setCheckpoint, textOf } from './kit.ts';

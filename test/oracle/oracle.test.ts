@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';

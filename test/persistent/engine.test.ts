@@ -4,13 +4,13 @@ import type { Delivery, GroupConsumer, NewGroup, PersistentSubscriptionsEngine }
 import { Group } from '../../core/persistent/group.ts';
 import { DEFAULT_LIMITS, Held } from '../../core/persistent/limits.ts';
 import { correlationIn } from '../../core/persistent/strategies.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { streamHasher } from '../../core/stream-hash.ts';
+import { streamHasher } from '../../core/base/stream-hash.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { EventStore, ReadAllOptions } from '../../core/streams/api.ts';
-import type { EventStoreInternals } from '../../core/streams/event-store.ts';
-import { encodeText } from '../../core/text.ts';
+import type { EventStoreInternals } from '../../core/streams/streams.ts';
+import { encodeText } from '../../core/base/text.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore } from '../support/test-store.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { answerId, checkpointStreamOf } from '../../core/persistent/api.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';
 import { CONNECT, drain, engineOver, events, numberOf, readWhole, settings } from './support.ts';

@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import { ALL_STREAM, answerId, checkpointStreamOf, parkedStreamOf, STRATEGIES } from '../../core/persistent/api.ts';
 import type { Delivery, GroupConsumer, GroupSettings, NackAction, PersistentSubscriptionsEngine, StartFrom } from '../../core/persistent/api.ts';
 import { isAfter, parsePlace } from '../../core/persistent/positions.ts';
@@ -6,7 +6,7 @@ import type { EngineParts, GroupStore } from '../../core/persistent/parts.ts';
 import { decodeCheckpoint, decodeInitialMark } from '../../core/persistent/stored-forms.ts';
 import type { NewEvent, StoredEvent } from '../../core/streams/api.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { decodeText, encodeText } from '../../core/text.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ModelStore } from '../support/model-store.ts';
 import { Random } from '../support/random.ts';

@@ -3,9 +3,9 @@ import type { ConnectOptions, Delivery, GroupConsumer, GroupSettings } from '../
 import { createPersistentSubscriptions } from '../../core/persistent/engine.ts';
 import type { EngineParts, GroupStore } from '../../core/persistent/parts.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { streamHasher } from '../../core/stream-hash.ts';
+import { streamHasher } from '../../core/base/stream-hash.ts';
 import type { EventStore, NewEvent, StoredEvent } from '../../core/streams/api.ts';
-import { decodeText, encodeText } from '../../core/text.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 

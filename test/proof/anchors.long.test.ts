@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type Anchor, ANCHOR_FORMAT, parseAnchor } from '../../core/proof/layout.ts';
+import { type Anchor, ANCHOR_FORMAT, parseAnchor } from '../../core/integrity/format/layout.ts';
 import { objectPlace } from '../../infra/anchors/places.ts';
 import { openS3 } from '../../infra/s3/objects.ts';
 import { s3ForTests } from '../support/s3/s3-for-tests.ts';

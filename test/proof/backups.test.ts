@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { copy } from '../backup/copy-kit.ts';
 import { backUpNode } from '../support/backup/backup-kit.ts';

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Anchor } from '../../core/proof/layout.ts';
+import type { Anchor } from '../../core/integrity/format/layout.ts';
 import { isCrash } from '../support/crash.ts';
 import { OUTCOMES } from '../support/crash-run.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
-import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
+import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import { Random } from '../support/random.ts';
 import { bySize } from '../support/run-size.ts';
 import { append, fill, openProven, scavenge, verify } from './proof-kit.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
-import { inclusionPath, Tree } from '../../core/proof/tree.ts';
-import { sha256By } from '../../core/proof/sha256.ts';
-import { parseEventProof, verifyEvent } from '../../core/proof/verify-event.ts';
-import { decodeText, encodeText } from '../../core/text.ts';
-import { fromHex, toHex } from '../../core/hex.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
+import { inclusionPath, Tree } from '../../core/integrity/chain/tree.ts';
+import { sha256By } from '../../core/integrity/chain/sha256.ts';
+import { parseEventProof, verifyEvent } from '../../core/integrity/chain/verify-event.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
+import { fromHex, toHex } from '../../core/base/hex.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { Random } from '../support/random.ts';
 import { append, fill, openProven, recordsIn, scavenge } from './proof-kit.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
-import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
+import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
-import { LEAVES_JOB } from '../../core/proof/jobs.ts';
+import { LEAVES_JOB } from '../../core/integrity/chain/jobs.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';

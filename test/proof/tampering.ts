@@ -1,10 +1,10 @@
 import type { Storage } from '../../core/ports/storage.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
-import { verifyProof } from '../../core/proof/verify.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
+import { verifyProof } from '../../core/integrity/chain/verify.ts';
 import { nodeDigests } from '../../infra/digests.ts';
-import type { Anchor } from '../../core/proof/layout.ts';
+import type { Anchor } from '../../core/integrity/format/layout.ts';
 import { Random } from '../support/random.ts';
-import { HEADER_BYTES } from '../../core/log/chunk-format.ts';
+import { HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
 import { concat, copyOf, dataOf, fill, type Framed, openProven, recordsIn, scavenge, withData } from './proof-kit.ts';
 import { contentOf, flip, putFile } from '../log/kit.ts';
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { SkuaError } from '../../core/errors.ts';
-import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/chunk-format.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
 import { VERIFY_CHUNK_JOB } from '../../core/log/verify-chunk-job.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import type { JobContext } from '../../core/ports/jobs.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { executeChunk } from '../../core/scavenge/chunk-execution.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { streamHasher } from '../../core/stream-hash.ts';
-import { parsePrepare, PrepareFields, RecordFrame } from '../../core/log/records.ts';
+import { streamHasher } from '../../core/base/stream-hash.ts';
+import { parsePrepare, PrepareFields, RecordFrame } from '../../core/log/format/records.ts';
 import type { ScavengeState } from '../../core/ports/scavenge-state.ts';
 import { GOES, KeepRule } from '../../core/scavenge/keep-rule.ts';
 import { Random } from '../support/random.ts';

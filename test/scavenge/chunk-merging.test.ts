@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { SkuaError } from '../../core/errors.ts';
-import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../../core/log/chunk-format.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../../core/log/format/chunk-format.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { executeChunk } from '../../core/scavenge/chunk-execution.ts';
 import { mergeChunks, mergeGroups } from '../../core/scavenge/chunk-merging.ts';

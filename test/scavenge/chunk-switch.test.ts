@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { BlockCache } from '../../core/cache/block-cache.ts';
-import { HIT, untilHit } from '../../core/cache/step.ts';
-import { RecordFrame } from '../../core/log/records.ts';
+import { BlockCache } from '../../core/cache/cache.ts';
+import { HIT, untilHit } from '../../core/base/step.ts';
+import { RecordFrame } from '../../core/log/format/records.ts';
 import { scanLog } from '../../core/log/scan.ts';
 import type { TransactionLog } from '../../core/log/transaction-log.ts';
 import type { Storage } from '../../core/ports/storage.ts';

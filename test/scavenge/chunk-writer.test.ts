@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage, StorageFile } from '../../core/ports/storage.ts';
 import { ChunkWriter } from '../../core/scavenge/chunk-writer.ts';
 import { nodeDigests } from '../../infra/digests.ts';

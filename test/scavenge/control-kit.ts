@@ -1,14 +1,14 @@
 import { JOBS } from '../../core/workers/jobs.ts';
-import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
+import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import type { ScavengeCheckpoint } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import type { ScavengeConfig } from '../../core/scavenge/run-context.ts';
 import { ANY, type StoredEvent } from '../../core/streams/api.ts';
-import { decodeText, encodeText } from '../../core/text.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';

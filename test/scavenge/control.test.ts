@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import { isSkuaError, SkuaError } from '../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { encodeText } from '../../core/text.ts';
+import { encodeText } from '../../core/base/text.ts';
 import { append, checkpointOf, eventsOf, fill, historyOf, leftovers, openWorld, recordsBelow, runToEnd, type World } from './control-kit.ts';
 
 /** What an uninterrupted run leaves of `fill`. */

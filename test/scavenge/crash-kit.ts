@@ -1,10 +1,10 @@
 import { JOBS } from '../../core/workers/jobs.ts';
-import { InlineJobs } from '../../core/ports/inline-jobs.ts';
-import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
+import { InlineJobs } from '../../core/memory/inline-jobs.ts';
+import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import type { ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { LastScavenge } from '../../core/scavenge/api.ts';
 import type { ScavengeConfig } from '../../core/scavenge/run-context.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { codeOf } from '../support/crash.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { executeChunk } from '../../core/scavenge/chunk-execution.ts';
 import { mergeChunks } from '../../core/scavenge/chunk-merging.ts';
 import { bytesOf, findingsOf, flipPayload } from '../support/damage.ts';

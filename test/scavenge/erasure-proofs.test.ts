@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../core/errors.ts';
-import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
-import { encodeText } from '../../core/text.ts';
+import { encodeText } from '../../core/base/text.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ERASURE_REPORT, fakeErasure, PROOF_ID } from '../support/fake-erasure.ts';

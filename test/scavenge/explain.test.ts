@@ -3,9 +3,9 @@ import type { Explanation } from '../../core/scavenge/api.ts';
 import { ExplainRanges } from '../../core/scavenge/explain.ts';
 import { Learner } from './learn-kit.ts';
 import type { LearnerOptions } from './learn-kit.ts';
-import type { EventStoreInternals } from '../../core/streams/event-store.ts';
+import type { EventStoreInternals } from '../../core/streams/streams.ts';
 import { append, openWorld } from './control-kit.ts';
-import { encodeText } from '../../core/text.ts';
+import { encodeText } from '../../core/base/text.ts';
 
 async function explained(log: string, stream: string, options: LearnerOptions = {}): Promise<Explanation> {
   return (await Learner.create(log, options)).explain(stream);

@@ -1,4 +1,4 @@
-import { streamHasher, type Hash64, type StreamHasher } from '../../core/stream-hash.ts';
+import { streamHasher, type Hash64, type StreamHasher } from '../../core/base/stream-hash.ts';
 
 /** Hashes of names that were changed first, so that several streams share one. */
 function hashOfChanged(change: (name: string) => string): StreamHasher {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { OpenStore } from '../../core/store/open-store.ts';
-import { parseTimeSpan, timeSpanText } from '../../core/time.ts';
-import { decodeText, encodeText } from '../../core/text.ts';
+import type { OpenStore } from '../../core/store/store.ts';
+import { parseTimeSpan, timeSpanText } from '../../core/base/time.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
 import { append, eventsOf, fill, historyOf, openWorld, runToEnd, type World } from './control-kit.ts';
 
 /** Rows 119 to 124 of the tables (tables-history.test.ts), and the texts of the history. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { TOMBSTONE } from '../../core/log/records.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { EXECUTE_TABLE_JOB, executeTable, type ExecuteTableArgs } from '../../core/scavenge/index-execution.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { collidingHasher } from '../support/colliding-hasher.ts';

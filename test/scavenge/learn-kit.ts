@@ -1,9 +1,9 @@
 import { MemTable, type MemTableColumns } from '../../core/index/mem-table.ts';
 import { WRITE_TABLE_JOB, type WriteTableArgs } from '../../core/index/table-write.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
-import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Job, JobContext, JobOptions } from '../../core/ports/jobs.ts';
-import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
+import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import type { ScavengePoint, ScavengeStates, StreamHandle } from '../../core/ports/scavenge-state.ts';
 import { accumulate, ACCUMULATE_JOB, type AccumulateResult } from '../../core/scavenge/accumulation.ts';
 import type { DryRunReport, Explanation, OlderPoint } from '../../core/scavenge/api.ts';

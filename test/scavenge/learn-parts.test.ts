@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { EntryList, IndexEntry } from '../../core/index/entries.ts';
+import { EntryList, IndexEntry } from '../../core/index/format/entries.ts';
 import { MemTable } from '../../core/index/mem-table.ts';
-import { TOMBSTONE } from '../../core/log/records.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { FrozenMemTable } from '../../core/scavenge/sources/run-index.ts';
 import { SeenHashes, SeenNames } from '../../core/scavenge/seen-names.ts';
 import { type Decision, DISCARD, DiscardPoints, GONE, MAYBE, Retention, type RetentionLimits, STAYS, YOUNG } from '../../core/streams/retention.ts';

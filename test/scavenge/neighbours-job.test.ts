@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { SkuaError } from '../../core/errors.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage, StorageFile } from '../../core/ports/storage.ts';
 import { executeChunk } from '../../core/scavenge/chunk-execution.ts';
 import { mergeChunks } from '../../core/scavenge/chunk-merging.ts';

@@ -1,6 +1,6 @@
-import { putI32, putI64 } from '../../core/bytes.ts';
-import { align4096, chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../../core/log/chunk-format.ts';
-import { COMMIT, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_REDACTED, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, putEventNumber64, putTimestamp, TOMBSTONE } from '../../core/log/records.ts';
+import { putI32, putI64 } from '../../core/base/bytes.ts';
+import { align4096, chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../../core/log/format/chunk-format.ts';
+import { COMMIT, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_REDACTED, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, putEventNumber64, putTimestamp, TOMBSTONE } from '../../core/log/format/records.ts';
 import type { ScavengePoint } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';

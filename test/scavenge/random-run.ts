@@ -1,12 +1,12 @@
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
-import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
-import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
+import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import type { ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { ScavengeOptions } from '../../core/scavenge/api.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';

@@ -1,6 +1,6 @@
-import { decodeFooter, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/chunk-format.ts';
-import { SkuaError } from '../../core/errors.ts';
-import { decodePrepare, FLAG_STREAM_DELETE, PREPARE, RecordFrame } from '../../core/log/records.ts';
+import { decodeFooter, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { decodePrepare, FLAG_STREAM_DELETE, PREPARE, RecordFrame } from '../../core/log/format/records.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { contentOf } from '../log/kit.ts';
 

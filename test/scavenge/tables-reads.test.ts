@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { isSkuaError } from '../../core/errors.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import type { StoredEvent } from '../../core/streams/api.ts';
 import { readWholeAll, readWholeStream } from '../support/oracle.ts';
 import { checkRow, nameOf } from './notation-check.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { decodeText } from '../../core/text.ts';
+import { decodeText } from '../../core/base/text.ts';
 import { STATUS_ACTIVE } from '../../core/ports/scavenge-state.ts';
 import type { OriginalStreamData, ScavengeStage } from '../../core/ports/scavenge-state.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import { checkRow, expectWorld } from './notation-check.ts';
 import type { Expectation } from './notation-check.ts';
 import { pointOf } from './notation-log.ts';

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { JOBS } from '../../core/workers/jobs.ts';
 import { VERIFY_CHUNK_JOB } from '../../core/log/verify-chunk-job.ts';
-import { InlineJobs } from '../../core/ports/inline-jobs.ts';
+import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
-import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';

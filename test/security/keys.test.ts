@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { decodeBase64, encodeBase64 } from '../../core/base64.ts';
-import { encodeText } from '../../core/text.ts';
+import { decodeBase64, encodeBase64 } from '../../core/base/base64.ts';
+import { encodeText } from '../../core/base/text.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 
 const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

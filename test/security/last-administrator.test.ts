@@ -4,7 +4,7 @@ import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { createSecurity } from '../../core/security/security.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import { Bucket, HookedObjects } from '../object-log/setup.ts';
+import { Bucket, HookedObjects } from '../shared-log/setup.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { CONFIG, contentOf, FakeKeys, json, openWorld, outcome, type World } from './kit.ts';
 

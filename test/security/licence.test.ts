@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { encodeText } from '../../core/text.ts';
-import { decodeBase64Url, encodeBase64Url } from '../../core/base64.ts';
+import { encodeText } from '../../core/base/text.ts';
+import { decodeBase64Url, encodeBase64Url } from '../../core/base/base64.ts';
 import { BUILT_IN_LICENCE, licenceGuard, licenceOf } from '../../core/security/licence.ts';
 import type { LicenceConfig } from '../../core/security/licence.ts';
 import { isSignedBy, readLicence } from '../../core/security/licence-token.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { decodeBase64Url, encodeBase64Url } from '../../core/base64.ts';
+import { decodeBase64Url, encodeBase64Url } from '../../core/base/base64.ts';
 import type { Security, Sessions } from '../../core/security/api.ts';
 import type { Principal } from '../../core/security/principal.ts';
 import { createSecurity } from '../../core/security/security.ts';
@@ -8,7 +8,7 @@ import { DAY_MS, SESSION_MS, SessionKeys } from '../../core/security/session-key
 import { VERIFIED_MAX } from '../../core/security/sessions.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { encodeText } from '../../core/text.ts';
+import { encodeText } from '../../core/base/text.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { CONFIG, contentOf, FakeKeys, openWorld } from './kit.ts';
 import type { World } from './kit.ts';

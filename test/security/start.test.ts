@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../core/errors.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { contentOf, giveEmptyPassword, openWorld, outcome } from './kit.ts';
 
 describe('a first start', () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { StreamAction } from '../../core/security/api.ts';
 import { ANONYMOUS, type Principal, SYSTEM } from '../../core/security/principal.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { json, leave, openWorld, outcome, principal, setMetadata, type World } from './kit.ts';
 
 let world: World;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { contentOf, json, openWorld, outcome, setMetadata, type World } from './kit.ts';
 
 let world: World;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import { MOMENTS, OUTCOMES, checkAfterCrash, checkOpened, openOn, runChain, runFaulty } from '../support/crash-run.ts';
 import type { Run } from '../support/crash-run.ts';
 import { findFormatErrors } from '../support/check-directory.ts';

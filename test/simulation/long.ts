@@ -65,7 +65,7 @@ const SIMULATIONS: Readonly<Record<string, () => Promise<(seed: number) => Promi
     };
   },
   'object-log': async () => {
-    const { simulate } = await import('./object-log/simulate.ts');
+    const { simulate } = await import('./shared-log/simulate.ts');
     return (seed) => simulate(seed, options);
   },
   'auto-scavenge': async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { SkuaError } from '../../core/errors.ts';
-import { isMiss } from '../../core/cache/step.ts';
-import { decodeEpoch, decodePrepare, RecordFrame, SYSTEM, TOMBSTONE } from '../../core/log/records.ts';
-import { decodeText } from '../../core/text.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { isMiss } from '../../core/base/step.ts';
+import { decodeEpoch, decodePrepare, RecordFrame, SYSTEM, TOMBSTONE } from '../../core/log/format/records.ts';
+import { decodeText } from '../../core/base/text.ts';
 import { ANY, EVENT_BYTES_MAX, NO_STREAM, STREAM_EXISTS } from '../../core/streams/api.ts';
 import type { MemoryLog } from './doubles.ts';
 import { codeOf, event, events, newId, numbers, outcomeOf, setMetadata, setUp, textOf } from './setup.ts';

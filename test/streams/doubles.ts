@@ -1,12 +1,12 @@
-import { END, HIT } from '../../core/cache/step.ts';
-import type { Miss, Outcome } from '../../core/cache/step.ts';
-import { SkuaError } from '../../core/errors.ts';
-import type { EntryList, IndexEntry } from '../../core/index/entries.ts';
+import { END, HIT } from '../../core/base/step.ts';
+import type { Miss, Outcome } from '../../core/base/step.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import type { EntryList, IndexEntry } from '../../core/index/format/entries.ts';
 import type { LogReader } from '../../core/log/log-reader.ts';
-import type { RecordFrame } from '../../core/log/records.ts';
+import type { RecordFrame } from '../../core/log/format/records.ts';
 import type { CommitLog } from '../../core/ports/commit-log.ts';
-import { Hash64, streamHasher } from '../../core/stream-hash.ts';
-import type { StreamHasher } from '../../core/stream-hash.ts';
+import { Hash64, streamHasher } from '../../core/base/stream-hash.ts';
+import type { StreamHasher } from '../../core/base/stream-hash.ts';
 import type { EventIndex } from '../../core/streams/lookup.ts';
 import { Random } from '../support/random.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { collidingHasher } from '../support/colliding-hasher.ts';
 import { ANY, NO_STREAM, STREAM_EXISTS } from '../../core/streams/api.ts';
-import type { EventStoreInternals } from '../../core/streams/event-store.ts';
+import type { EventStoreInternals } from '../../core/streams/streams.ts';
 import { event, events, outcomeOf, setMetadata, setUp } from './setup.ts';
 
 /** The states a stream can be in; those with events have 0 to 2. */

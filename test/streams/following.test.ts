@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type AllPosition, ANY, type CheckpointRule, type StoredEvent, type SubscriptionMessage, type SubscriptionPage } from '../../core/streams/api.ts';
-import { TOMBSTONE } from '../../core/log/records.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { Random } from '../support/random.ts';
 import { codeOf, event, events, numbers, setMetadata, setUp, takeUntil } from './setup.ts';
 

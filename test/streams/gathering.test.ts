@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { Gathering } from '../../core/streams/gathering.ts';
 import type { EventStoreOptions } from '../../core/streams/store-context.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { openObjectStore } from '../../core/object-log/instance/instance.ts';
+import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { event, HookedObjects, SMALL, worldOf } from '../object-log/setup.ts';
+import { event, HookedObjects, SMALL, worldOf } from '../shared-log/setup.ts';
 
 const COMMIT_MS = 10;
 

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { SkuaError } from '../../core/errors.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage, StorageFile } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store/open-store.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import { ANY, type StreamPage } from '../../core/streams/api.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { event } from './setup.ts';

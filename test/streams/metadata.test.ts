@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { TOMBSTONE } from '../../core/log/records.ts';
-import { checkMeaning, formatMetadata, ignoredMetadata, parseMetadata, UNREADABLE_LIST, withTruncateBefore } from '../../core/streams/metadata.ts';
-import { decodeText, encodeText } from '../../core/text.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
+import { checkMeaning, formatMetadata, ignoredMetadata, parseMetadata, UNREADABLE_LIST, withTruncateBefore } from '../../core/streams/format/metadata.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
 
 /** A list was there, or may have been, and can't be understood: administrators only. */
 const SHUT = { acl: UNREADABLE_LIST };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { putI32, putI64 } from '../../core/bytes.ts';
-import { encodePrepare, TOMBSTONE } from '../../core/log/records.ts';
+import { putI32, putI64 } from '../../core/base/bytes.ts';
+import { encodePrepare, TOMBSTONE } from '../../core/log/format/records.ts';
 import { ANY, type AllFilter, type AllPosition, type StoredEvent } from '../../core/streams/api.ts';
-import { encodeText } from '../../core/text.ts';
+import { encodeText } from '../../core/base/text.ts';
 import type { MemoryLog } from './doubles.ts';
 import { codeOf, event, events, setUp, type Setup } from './setup.ts';
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { ObjectInstance } from '../../core/object-log/api.ts';
-import { openObjectStore } from '../../core/object-log/instance/instance.ts';
+import type { ObjectInstance } from '../../core/shared-log/api.ts';
+import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { type Log, silentLog } from '../../core/ports/log.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { type Meter, silentMeter } from '../../core/ports/meter.ts';
-import { createEventStore, type EventStoreInternals } from '../../core/streams/event-store.ts';
-import { SMALL, worldOf } from '../object-log/setup.ts';
+import { createEventStore, type EventStoreInternals } from '../../core/streams/streams.ts';
+import { SMALL, worldOf } from '../shared-log/setup.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { MemoryLog, Misses, NaiveIndex } from './doubles.ts';

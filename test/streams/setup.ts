@@ -1,10 +1,10 @@
-import type { StreamHasher } from '../../core/stream-hash.ts';
+import type { StreamHasher } from '../../core/base/stream-hash.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
-import { decodeText, encodeText } from '../../core/text.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
 import type { AppendResult, NewEvent, StoredEvent, SubscriptionMessage } from '../../core/streams/api.ts';
 import type { EventStoreOptions } from '../../core/streams/store-context.ts';
-import { createEventStore, type EventStoreInternals } from '../../core/streams/event-store.ts';
+import { createEventStore, type EventStoreInternals } from '../../core/streams/streams.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { MemoryLog, Misses, NaiveIndex } from './doubles.ts';

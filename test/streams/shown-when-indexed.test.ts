@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import { encodeText } from '../../core/text.ts';
-import { Bucket } from '../object-log/setup.ts';
+import { encodeText } from '../../core/base/text.ts';
+import { Bucket } from '../shared-log/setup.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { event } from './setup.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TOMBSTONE } from '../../core/log/records.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { Lookup } from '../../core/streams/lookup.ts';
 import type { StreamState } from '../../core/streams/stream-state.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TOMBSTONE } from '../../core/log/records.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { collidingHasher } from '../support/colliding-hasher.ts';
 import { Random } from '../support/random.ts';
 import { ANY, type SubscriptionMessage } from '../../core/streams/api.ts';

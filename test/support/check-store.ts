@@ -1,4 +1,4 @@
-import { TOMBSTONE } from '../../core/log/records.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import type { EventStore, StoredEvent } from '../../core/streams/api.ts';
 import { foldStreams } from './fold.ts';
 import { readWholeAll, readWholeStream } from './oracle.ts';

@@ -1,4 +1,4 @@
-import type { Hash64, StreamHasher } from '../../core/stream-hash.ts';
+import type { Hash64, StreamHasher } from '../../core/base/stream-hash.ts';
 
 /** A hash that gives every stream the same value: every answer must then come from comparing names. */
 export const collidingHasher: StreamHasher = {

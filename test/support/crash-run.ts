@@ -1,4 +1,4 @@
-import type { OpenStore } from '../../core/store/open-store.ts';
+import type { OpenStore } from '../../core/store/store.ts';
 import { findLosses } from './check-store.ts';
 import { codeOf } from './crash.ts';
 import { FaultyStorage } from './faulty-storage.ts';

@@ -1,4 +1,4 @@
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 
 /**
  * What every call of a simulated world is answered with once its power has failed or the process was killed. It is no error of

@@ -1,5 +1,5 @@
 import type { AutoScavenge, AutoScavengeStatus, ScheduledTimes } from '../../core/auto-scavenge/api.ts';
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 
 export const CYCLE_ID = '7d1f0c9e-5b2a-4a63-8c1d-90b1b7c3a001';
 

@@ -1,6 +1,6 @@
 import type { ClusterMember, MemberLog, Membership } from '../../core/cluster/api.ts';
 import type { RunningMembership } from '../../core/cluster/membership/api.ts';
-import type { SkuaError } from '../../core/errors.ts';
+import type { SkuaError } from '../../core/base/errors.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { CommitsReply, CommitsRequest, Epoch, Gossip, GossipEntry, LeadRequest, MemberState } from '../../core/ports/peers.ts';
 import { AskLeader } from '../../core/cluster/ask-leader.ts';

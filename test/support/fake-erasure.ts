@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { type ErasureProofs, NodeErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
 import type { ErasureReport } from '../../core/scavenge/erasure/job.ts';

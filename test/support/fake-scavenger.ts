@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, Scavenger, ScavengeStarted, ScavengeProgress, ScavengeResult } from '../../core/scavenge/api.ts';
 
 /** A scavenger whose runs do nothing and end when a test says so. */

@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { Authenticator, NewUser, Security, Session, Sessions, StreamAccess, StreamAction, User, Users } from '../../core/security/api.ts';
 import { isAdministrator, isAnonymous } from '../../core/security/principal.ts';
 import type { Principal } from '../../core/security/principal.ts';

@@ -11,7 +11,7 @@
  * - After a crash every call rejects with a `Crash`; what had its effect before stays. The call that meets the crash may
  *   or may not have its effect. `restart` gives another client of the same store.
  */
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../core/ports/object-store.ts';
 import { Crash } from './crash.ts';

@@ -23,8 +23,8 @@
  * Not simulated: reads that lie once and tell the truth later, sectors that land in the wrong place, and a file system
  * that loses names: they go through its journal, and where that can't be written it refuses all further changes.
  */
-import { SkuaError } from '../../core/errors.ts';
-import type { ErrorCode } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import type { ErrorCode } from '../../core/base/errors.ts';
 import { checkPath, checkRemoval, checkRename, fileExists, fileNotFound, folderOf } from '../../core/ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage.ts';
 import { Crash } from './crash.ts';

@@ -1,4 +1,4 @@
-import { TOMBSTONE } from '../../core/log/records.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import type { StoredEvent } from '../../core/streams/api.ts';
 
 /** What a stream read should give, worked out from `$all` alone. */

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { guidFromUuidBytes, guidToText } from '../../core/guid.ts';
+import { guidFromUuidBytes, guidToText } from '../../core/base/guid.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { NewEvent } from '../../core/streams/api.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';

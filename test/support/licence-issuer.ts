@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
-import { encodeBase64Url } from '../../core/base64.ts';
-import { encodeText } from '../../core/text.ts';
+import { encodeBase64Url } from '../../core/base/base64.ts';
+import { encodeText } from '../../core/base/text.ts';
 
 /** What RFC 8410 puts before the 32 bytes of a private key, and of a public one. */
 const PRIVATE_PREFIX = '302e020100300506032b657004220420';

@@ -1,4 +1,4 @@
-import { TOMBSTONE } from '../../core/log/records.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import type { StreamMetadata } from '../../core/streams/api.ts';
 
 /** A list that lets in administrators only. */

@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/errors.ts';
+import { SkuaError } from '../../core/base/errors.ts';
 import { EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, PAGE_EVENTS_MAX, STREAM_NAME_LENGTH_MAX } from '../../core/streams/api.ts';
 import { isModelMetadata } from './model-metadata.ts';
 import type { AllFilter, AllPosition, NewEvent, StoredEvent } from '../../core/streams/api.ts';

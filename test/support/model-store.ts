@@ -1,6 +1,6 @@
-import { SkuaError } from '../../core/errors.ts';
-import { decodeText, encodeText } from '../../core/text.ts';
-import { TOMBSTONE } from '../../core/log/records.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { decodeText, encodeText } from '../../core/base/text.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { ANY, IS_SOFT_DELETED, IS_TOMBSTONED, NO_STREAM, STREAM_EXISTS } from '../../core/streams/api.ts';
 import type { AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamCheck, StreamMetadata, StreamOutcome, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage } from '../../core/streams/api.ts';
 import type { Clock } from '../../core/ports/clock.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { TOMBSTONE } from '../../core/log/records.ts';
+import { TOMBSTONE } from '../../core/log/format/records.ts';
 import type { EventStore, StoredEvent } from '../../core/streams/api.ts';
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import type { AllRow, ReadRow } from './fixtures.ts';
 
 /**

@@ -1,7 +1,7 @@
-import { isSkuaError } from '../../core/errors.ts';
+import { isSkuaError } from '../../core/base/errors.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { AllPosition, AppendResult, AppendToStreamsOptions, EventStore, NewEvent, StoredEvent, StreamPage, StreamWrite } from '../../core/streams/api.ts';
-import type { EventStoreInternals } from '../../core/streams/event-store.ts';
+import type { EventStoreInternals } from '../../core/streams/streams.ts';
 import { readWholeStream } from './oracle.ts';
 import type { Command, Expected } from './commands.ts';
 

@@ -1,6 +1,6 @@
 import { isOwnName, OWN_FOLDERS } from '../../core/ports/own-names.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import { encodeText } from '../../core/text.ts';
+import { encodeText } from '../../core/base/text.ts';
 
 /** Files of others in a data directory, with every kind of name but those that are ours. */
 

@@ -1,10 +1,10 @@
 import { JOBS } from '../../core/workers/jobs.ts';
-import { InlineJobs } from '../../core/ports/inline-jobs.ts';
-import { MemoryScavengeStates } from '../../core/ports/memory-scavenge-state.ts';
+import { InlineJobs } from '../../core/memory/inline-jobs.ts';
+import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
-import { openStore } from '../../core/store/open-store.ts';
-import type { OpenStore, OpenStoreOptions, StoreIndexOptions, StoreLogOptions, StoreScavengeOptions, StoreWorld } from '../../core/store/open-store.ts';
+import { openStore } from '../../core/store/store.ts';
+import type { OpenStore, OpenStoreOptions, StoreIndexOptions, StoreLogOptions, StoreScavengeOptions, StoreWorld } from '../../core/store/store.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from './manual-clock.ts';

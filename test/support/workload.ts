@@ -1,4 +1,4 @@
-import { guidToText, guidFromUuidBytes } from '../../core/guid.ts';
+import { guidToText, guidFromUuidBytes } from '../../core/base/guid.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { EventStore, NewEvent } from '../../core/streams/api.ts';
 import { codeOf } from './crash.ts';

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { VERSION } from '../../local/cli/version.ts';
+import { VERSION } from '../../infra/runtime/version.ts';
 import { runProgram } from '../../local/cli/run.ts';
 import { COMMANDS } from '../../local/commands/all.ts';
 import { FakeIo } from '../local/support.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { putI32, putI64 } from '../../core/bytes.ts';
-import { loadIndexMap, saveIndexMap } from '../../core/index/index-map.ts';
-import { MemoryStorage } from '../../core/ports/memory-storage.ts';
+import { putI32, putI64 } from '../../core/base/bytes.ts';
+import { loadIndexMap, saveIndexMap } from '../../core/index/format/index-map.ts';
+import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { VerifyFinding } from '../../core/verify/run.ts';
-import { verifyDirectory } from '../../core/verify/verify.ts';
-import type { VerifySummary } from '../../core/verify/verify.ts';
+import type { VerifyFinding } from '../../core/integrity/verify/run.ts';
+import { verifyDirectory } from '../../core/integrity/verify/verify.ts';
+import type { VerifySummary } from '../../core/integrity/verify/verify.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { installFiles, SETS, unpackSet } from '../support/fixtures.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -1,20 +1,20 @@
-import { equalBytes, putI64 } from '../../bytes.ts';
-import { isSkuaError, SkuaError } from '../../errors.ts';
-import { inParallel } from '../../in-parallel.ts';
+import { equalBytes, putI64 } from '../../base/bytes.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
 import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
-import { INDEX_FOLDER } from '../../index/index-map.ts';
-import { ongoingFileBytes, parseChunkFileNames } from '../../log/chunk-format.ts';
-import { COPY_MARKER } from '../../log/markers.ts';
+import { INDEX_FOLDER } from '../../index/format/index-map.ts';
+import { ongoingFileBytes, parseChunkFileNames } from '../../log/format/chunk-format.ts';
+import { COPY_MARKER } from '../../log/format/markers.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
 import { isOwnName } from '../../ports/own-names.ts';
 import { folderOf } from '../../ports/storage.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import { PROOF_FOLDER, PROOF_HEAD_BYTES } from '../../proof/layout.ts';
+import { PROOF_FOLDER, PROOF_HEAD_BYTES } from '../../integrity/format/layout.ts';
 import { DATABASE_FOLDER } from '../../scavenge/erasure/files.ts';
-import { decodeText, encodeText } from '../../text.ts';
-import { NODE_ID_FILE, readNodeId } from '../source/node-id.ts';
-import type { BackupSource, Snapshot, SnapshotFile, SnapshotKind } from '../source/source.ts';
+import { decodeText, encodeText } from '../../base/text.ts';
+import { NODE_ID_FILE, readNodeId } from '../../store/node-id.ts';
+import type { BackupSource, Snapshot, SnapshotFile, SnapshotKind } from '../../store/source.ts';
 import { copyIndexPart } from './index-part.ts';
 import type { CopySource } from './index-part.ts';
 import { bytesOf, CopyTarget, UNFINISHED } from './target.ts';
@@ -56,7 +56,7 @@ export interface CopyReport {
 }
 
 /**
- * Copies the files of a node into a directory, in the order of its snapshot (core/backup/source/snapshot.ts). A node, of
+ * Copies the files of a node into a directory, in the order of its snapshot (core/store/snapshot.ts). A node, of
  * the reference database too, starts on the result when `chaser.chk` has been copied over `truncate.chk`.
  *
  * What a crash leaves: before the marker, what was there; after it, a copy that says it is unfinished and that a repeat

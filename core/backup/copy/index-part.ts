@@ -1,12 +1,12 @@
-import { equalBytes } from '../../bytes.ts';
-import { SkuaError, isSkuaError } from '../../errors.ts';
+import { equalBytes } from '../../base/bytes.ts';
+import { SkuaError, isSkuaError } from '../../base/errors.ts';
 import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
-import { INDEX_FOLDER, INDEX_MAP_PATH } from '../../index/index-map.ts';
+import { INDEX_FOLDER, INDEX_MAP_PATH } from '../../index/format/index-map.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { isOwnName, isTableFile } from '../../ports/own-names.ts';
 import { folderOf } from '../../ports/storage.ts';
 import { DATABASE_FOLDER } from '../../scavenge/erasure/files.ts';
-import type { BackupSource, SnapshotFile, SnapshotKind } from '../source/source.ts';
+import type { BackupSource, SnapshotFile, SnapshotKind } from '../../store/source.ts';
 import { bytesOf } from './target.ts';
 import type { CopyTarget } from './target.ts';
 

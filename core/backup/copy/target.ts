@@ -1,12 +1,12 @@
-import { equalBytes, nonZeroRuns } from '../../bytes.ts';
-import { SkuaError } from '../../errors.ts';
+import { equalBytes, nonZeroRuns } from '../../base/bytes.ts';
+import { SkuaError } from '../../base/errors.ts';
 import { PAGE_BYTES } from '../../index/existence-filter.ts';
-import { FOOTER_BYTES } from '../../log/chunk-format.ts';
+import { FOOTER_BYTES } from '../../log/format/chunk-format.ts';
 import { ChunkProof } from '../../log/chunk-proof.ts';
 import type { Digests } from '../../ports/digests.ts';
 import { isLeftoverName } from '../../ports/own-names.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import type { BackupSource, SnapshotFile } from '../source/source.ts';
+import type { BackupSource, SnapshotFile } from '../../store/source.ts';
 
 /** Behind the name of a file that is being copied; a node that starts on the copy removes what has it. */
 export const UNFINISHED = '.copy.tmp';

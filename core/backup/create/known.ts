@@ -1,8 +1,8 @@
-import { equalBytes, gather } from '../../bytes.ts';
+import { equalBytes, gather } from '../../base/bytes.ts';
 import type { Repository } from '../repository/api.ts';
-import { isProven } from '../repository/manifest.ts';
-import type { Manifest, ManifestChunk, ManifestFile, ManifestProof, ManifestTail } from '../repository/manifest.ts';
-import type { BackupSource, SnapshotFile } from '../source/source.ts';
+import { isProven } from '../format/manifest.ts';
+import type { Manifest, ManifestChunk, ManifestFile, ManifestProof, ManifestTail } from '../format/manifest.ts';
+import type { BackupSource, SnapshotFile } from '../../store/source.ts';
 
 /** Bytes of a tail that are compared with what an earlier backup holds of it. */
 const COMPARED_BYTES = 65_536;

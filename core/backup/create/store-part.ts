@@ -3,13 +3,13 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { JobContext } from '../../ports/jobs.ts';
 import type { Reading, Repository } from '../repository/api.ts';
-import type { BlobRef } from '../repository/manifest.ts';
+import type { BlobRef } from '../format/manifest.ts';
 import { endWhenAborted } from '../repository/objects.ts';
-import { RecordTimes } from '../repository/record-walk.ts';
+import { RecordTimes } from '../../log/format/record-walk.ts';
 import { lanesFor, openForJob } from '../repository/repository.ts';
 import type { BackupLanes, RepositorySpec } from '../repository/repository.ts';
-import { piecesOf } from '../source/source.ts';
-import type { BackupSource } from '../source/source.ts';
+import { piecesOf } from '../../store/source.ts';
+import type { BackupSource } from '../../store/source.ts';
 
 /** A part of a listed file. */
 interface FilePart {

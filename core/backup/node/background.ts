@@ -1,9 +1,9 @@
-import { isSkuaError } from '../../errors.ts';
+import { isSkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Schedule } from '../../ports/schedule.ts';
 import type { Repository } from '../repository/api.ts';
-import { logEndOf } from '../repository/manifest.ts';
+import { logEndOf } from '../format/manifest.ts';
 import { lastProven } from '../repository/notes.ts';
 import type { BaseReason, Shipper } from '../ship/shipper.ts';
 import type { NodeBackups } from './backups.ts';

@@ -1,11 +1,11 @@
-import { isSkuaError, SkuaError } from '../../errors.ts';
-import { guidFromUuidBytes, guidToText } from '../../guid.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Meter } from '../../ports/meter.ts';
 import type { Scavenger } from '../../scavenge/api.ts';
 import type { Repository } from '../repository/api.ts';
-import type { Manifest, ManifestSummary } from '../repository/manifest.ts';
-import type { StoreHold } from './hold.ts';
+import type { Manifest, ManifestSummary } from '../format/manifest.ts';
+import type { StoreHold } from '../../store/hold.ts';
 import { pauseScavenges } from './pause.ts';
 import type { PauseParts } from './pause.ts';
 

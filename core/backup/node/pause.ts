@@ -1,5 +1,5 @@
 import type { AutoScavenge } from '../../auto-scavenge/api.ts';
-import { isSkuaError } from '../../errors.ts';
+import { isSkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Scavenger } from '../../scavenge/api.ts';

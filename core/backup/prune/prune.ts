@@ -1,11 +1,11 @@
-import { isSkuaError, SkuaError } from '../../errors.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Repository } from '../repository/api.ts';
-import { aheadOfNewest, blobsOf } from '../repository/manifest.ts';
-import { SHIPPED, UNREFERENCED_KEY } from '../repository/keys.ts';
-import type { Manifest, ManifestSummary } from '../repository/manifest.ts';
-import { mapOf, moment, record } from '../../shape.ts';
+import { aheadOfNewest, blobsOf } from '../format/manifest.ts';
+import { SHIPPED, UNREFERENCED_KEY } from '../format/keys.ts';
+import type { Manifest, ManifestSummary } from '../format/manifest.ts';
+import { mapOf, moment, record } from '../../base/shape.ts';
 import { PruneIntent, runningBackups } from '../repository/notes.ts';
 import type { RunningBackup } from '../repository/notes.ts';
 import { endWhenAborted } from '../repository/objects.ts';

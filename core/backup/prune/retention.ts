@@ -1,5 +1,5 @@
-import { logEndOf } from '../repository/manifest.ts';
-import type { Manifest, ManifestChunk } from '../repository/manifest.ts';
+import { logEndOf } from '../format/manifest.ts';
+import type { Manifest, ManifestChunk } from '../format/manifest.ts';
 
 /** How many backups of a node stay: the last ones, and the last of each of so many hours, days and weeks (UTC) that have any. */
 export interface Retention {

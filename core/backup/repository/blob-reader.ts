@@ -3,9 +3,9 @@ import type { Compression } from '../../ports/compression.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import type { StorageFile } from '../../ports/storage.ts';
-import { decodeBlobHeader, decodeTable, frameContext, HEAD_READ_BYTES, HEADER_BYTES, objectBytesOf, plainBytes } from './blob-format.ts';
-import type { BlobFrame, BlobHeader } from './blob-format.ts';
-import type { BlobRef } from './manifest.ts';
+import { decodeBlobHeader, decodeTable, frameContext, HEAD_READ_BYTES, HEADER_BYTES, objectBytesOf, plainBytes } from '../format/blob-format.ts';
+import type { BlobFrame, BlobHeader } from '../format/blob-format.ts';
+import type { BlobRef } from '../format/manifest.ts';
 import { damaged, endWhenAborted } from './objects.ts';
 import type { Sealer } from './objects.ts';
 

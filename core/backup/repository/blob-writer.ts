@@ -1,9 +1,9 @@
-import { SkuaError } from '../../errors.ts';
+import { SkuaError } from '../../base/errors.ts';
 import type { Compression } from '../../ports/compression.ts';
 import type { Digest, Digests } from '../../ports/digests.ts';
 import type { CompressionMode, Content } from './api.ts';
-import { BLOB_FRAMES_MAX, encodeBlobHeader, encodeTable, frameContext, frameCount, HEADER_BYTES, objectBytesOf } from './blob-format.ts';
-import type { BlobFrame, BlobHeader } from './blob-format.ts';
+import { BLOB_FRAMES_MAX, encodeBlobHeader, encodeTable, frameContext, frameCount, HEADER_BYTES, objectBytesOf } from '../format/blob-format.ts';
+import type { BlobFrame, BlobHeader } from '../format/blob-format.ts';
 import { endWhenAborted, SEAL_BYTES } from './objects.ts';
 import type { Sealer } from './objects.ts';
 

@@ -1,11 +1,11 @@
-import { SkuaError } from '../../errors.ts';
+import { SkuaError } from '../../base/errors.ts';
 import { isOfKind, listKind } from '../../ports/object-kinds.ts';
 import type { OnStrangers } from '../../ports/object-kinds.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
-import { wrongText } from '../../shape.ts';
-import { MANIFESTS } from './keys.ts';
-import { manifestShape } from './manifest-shape.ts';
-import type { Manifest, ManifestKey } from './manifest.ts';
+import { wrongText } from '../../base/shape.ts';
+import { MANIFESTS } from '../format/keys.ts';
+import { manifestShape } from '../format/manifest-shape.ts';
+import type { Manifest, ManifestKey } from '../format/manifest.ts';
 import { damaged, decodeObject, encodeObject } from './objects.ts';
 import type { TextCodec } from './objects.ts';
 

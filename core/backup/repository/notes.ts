@@ -1,13 +1,13 @@
-import { isSkuaError, SkuaError } from '../../errors.ts';
-import { guidFromUuidBytes, guidToText } from '../../guid.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { KeyKind } from '../../ports/object-kinds.ts';
-import { hexDigits, listOf, moment, record, uuid, whole } from '../../shape.ts';
+import { hexDigits, listOf, moment, record, uuid, whole } from '../../base/shape.ts';
 import type { Repository } from './api.ts';
-import { ACTIVE, PROVEN_KEY, PRUNING, SUSPECT_KEY } from './keys.ts';
-import { blobsOf } from './manifest.ts';
-import type { Manifest } from './manifest.ts';
+import { ACTIVE, PROVEN_KEY, PRUNING, SUSPECT_KEY } from '../format/keys.ts';
+import { blobsOf } from '../format/manifest.ts';
+import type { Manifest } from '../format/manifest.ts';
 import { endWhenAborted } from './objects.ts';
 
 /**

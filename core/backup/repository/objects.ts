@@ -1,18 +1,18 @@
-import { equalBytes } from '../../bytes.ts';
-import { isSkuaError, SkuaError } from '../../errors.ts';
-import { guidFromUuidBytes, guidToText } from '../../guid.ts';
-import { fromHex, toHex } from '../../hex.ts';
+import { equalBytes } from '../../base/bytes.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
+import { fromHex, toHex } from '../../base/hex.ts';
 import type { Digests } from '../../ports/digests.ts';
 import { AES_GCM_NONCE_BYTES, AES_GCM_TAG_BYTES } from '../../ports/keys.ts';
 import type { Keys } from '../../ports/keys.ts';
 import { listAll } from '../../ports/object-store.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import { isSystemPath } from '../../ports/system-names.ts';
-import { hexDigits, moment, oneOf, orNull, record, uuid, wrongText } from '../../shape.ts';
-import type { Shape } from '../../shape.ts';
-import { decodeText, encodeText } from '../../text.ts';
+import { hexDigits, moment, oneOf, orNull, record, uuid, wrongText } from '../../base/shape.ts';
+import type { Shape } from '../../base/shape.ts';
+import { decodeText, encodeText } from '../../base/text.ts';
 import type { RepositoryOptions, RepositoryWorld } from './api.ts';
-import { REPOSITORY_KEY } from './keys.ts';
+import { REPOSITORY_KEY } from '../format/keys.ts';
 
 /** Bytes that sealing adds: the nonce in front and the tag behind. */
 export const SEAL_BYTES = AES_GCM_NONCE_BYTES + AES_GCM_TAG_BYTES;

@@ -1,17 +1,17 @@
-import { equalBytes, i64, putI32, putI64, u32 } from '../../bytes.ts';
-import { isSkuaError, SkuaError } from '../../errors.ts';
-import { inParallel } from '../../in-parallel.ts';
-import { CHUNK_SIZE_MAX_BYTES } from '../../log/chunk-format.ts';
+import { equalBytes, i64, putI32, putI64, u32 } from '../../base/bytes.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
+import { CHUNK_SIZE_MAX_BYTES } from '../../log/format/chunk-format.ts';
 import type { Compression } from '../../ports/compression.ts';
 import type { Digests } from '../../ports/digests.ts';
 import { listKind } from '../../ports/object-kinds.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
-import { encodeText } from '../../text.ts';
-import { SHIPPED } from './keys.ts';
-import type { ShippedPiece } from './manifest.ts';
+import { encodeText } from '../../base/text.ts';
+import { SHIPPED } from '../format/keys.ts';
+import type { ShippedPiece } from '../format/manifest.ts';
 import { damaged } from './objects.ts';
 import type { Sealer } from './objects.ts';
-import { PIECE_BYTES_MAX } from '../ship/log.ts';
+import { PIECE_BYTES_MAX } from '../../store/shippable-log.ts';
 
 /**
  * Log that was shipped after a manifest. The object's key is made of the manifest and the position where the piece begins, and

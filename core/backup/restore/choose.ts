@@ -1,9 +1,9 @@
-import { SkuaError } from '../../errors.ts';
-import { timestampText } from '../../time.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { timestampText } from '../../base/time.ts';
 import type { Repository } from '../repository/api.ts';
-import { aheadOfNewest } from '../repository/manifest.ts';
-import type { Manifest, ManifestChunk, ManifestSummary, ShippedPiece } from '../repository/manifest.ts';
-import { RecordWalk } from '../repository/record-walk.ts';
+import { aheadOfNewest } from '../format/manifest.ts';
+import type { Manifest, ManifestChunk, ManifestSummary, ShippedPiece } from '../format/manifest.ts';
+import { RecordWalk } from '../../log/format/record-walk.ts';
 import { chunkEnd, chunkStart, keptEnd, placeOf, stretches } from './places.ts';
 import type { Kept, Stretch } from './places.ts';
 

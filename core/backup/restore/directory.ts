@@ -1,11 +1,11 @@
-import { SkuaError } from '../../errors.ts';
-import { readBloomHeader } from '../../index/bloom.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { readBloomHeader } from '../../index/format/bloom.ts';
 import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
-import { putRestoreMarker, RESTORE_MARKER } from '../../log/markers.ts';
+import { putRestoreMarker, RESTORE_MARKER } from '../../log/format/markers.ts';
 import { isOwnName, listedNames } from '../../ports/own-names.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { PROOF_FOLDER } from '../../proof/layout.ts';
-import { openStore } from '../../store/open-store.ts';
+import { PROOF_FOLDER } from '../../integrity/format/layout.ts';
+import { openStore } from '../../store/store.ts';
 import { endRestoreWhenAborted } from './files.ts';
 import type { RestoreWorld } from './files.ts';
 

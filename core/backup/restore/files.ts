@@ -1,5 +1,5 @@
-import { nonZeroRuns, putI64 } from '../../bytes.ts';
-import { SkuaError } from '../../errors.ts';
+import { nonZeroRuns, putI64 } from '../../base/bytes.ts';
+import { SkuaError } from '../../base/errors.ts';
 import { EXISTENCE_DATA_PATH, PAGE_BYTES } from '../../index/existence-filter.ts';
 import { ChunkProof } from '../../log/chunk-proof.ts';
 import { createFile } from '../../log/durability.ts';
@@ -9,10 +9,10 @@ import type { Ids } from '../../ports/ids.ts';
 import type { JobContext } from '../../ports/jobs.ts';
 import type { ScavengeStates } from '../../ports/scavenge-state.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import type { StoreIndexOptions, StoreWorld } from '../../store/open-store.ts';
+import type { StoreIndexOptions, StoreWorld } from '../../store/store.ts';
 import { type Watch, writeContent } from '../../ports/write-content.ts';
 import type { Repository } from '../repository/api.ts';
-import type { BlobRef, ManifestFile } from '../repository/manifest.ts';
+import type { BlobRef, ManifestFile } from '../format/manifest.ts';
 import { isLocal, lanesFor, openForJob } from '../repository/repository.ts';
 import type { BackupLanes, RepositorySpec } from '../repository/repository.ts';
 

@@ -1,8 +1,8 @@
-import { isSkuaError } from '../../errors.ts';
-import { inParallel } from '../../in-parallel.ts';
+import { isSkuaError } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
 import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from '../../log/verify-chunk-job.ts';
-import { isProven } from '../repository/manifest.ts';
-import type { ManifestChunk, ManifestFile } from '../repository/manifest.ts';
+import { isProven } from '../format/manifest.ts';
+import type { ManifestChunk, ManifestFile } from '../format/manifest.ts';
 import { lanesFor } from '../repository/repository.ts';
 import type { RestorePlan } from './choose.ts';
 import { damagedBefore, endRestoreWhenAborted, filesAtOnce, restoreFile, restoreInLane } from './files.ts';

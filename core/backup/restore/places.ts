@@ -1,6 +1,6 @@
-import { decodeFooter, FOOTER_BYTES, HEADER_BYTES } from '../../log/chunk-format.ts';
+import { decodeFooter, FOOTER_BYTES, HEADER_BYTES } from '../../log/format/chunk-format.ts';
 import type { Repository } from '../repository/api.ts';
-import type { Manifest, ManifestChunk, ShippedPiece } from '../repository/manifest.ts';
+import type { Manifest, ManifestChunk, ShippedPiece } from '../format/manifest.ts';
 import { nextChunk } from '../repository/shipped.ts';
 
 /** A backup with what was shipped after it: all that one restore may take its log from. */

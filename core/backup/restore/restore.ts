@@ -1,11 +1,11 @@
-import { isSkuaError } from '../../errors.ts';
-import { inParallel } from '../../in-parallel.ts';
-import { putRestoreMarker, removeRestoreMarker } from '../../log/markers.ts';
-import { PROOF_FOLDER } from '../../proof/layout.ts';
+import { isSkuaError } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
+import { putRestoreMarker, removeRestoreMarker } from '../../log/format/markers.ts';
+import { PROOF_FOLDER } from '../../integrity/format/layout.ts';
 import type { Repository } from '../repository/api.ts';
-import type { Manifest, ManifestFile } from '../repository/manifest.ts';
+import type { Manifest, ManifestFile } from '../format/manifest.ts';
 import type { BackupLanes } from '../repository/repository.ts';
-import { renewNodeId } from '../source/node-id.ts';
+import { renewNodeId } from '../../store/node-id.ts';
 import { chooseRestore } from './choose.ts';
 import type { ChooseOptions, RestoreChoice, RestorePlan } from './choose.ts';
 import { clearForRestore, dryStart, existenceBytesOf, requireEmpty, requireRoom } from './directory.ts';

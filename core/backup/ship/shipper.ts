@@ -1,13 +1,13 @@
 import { BytePace } from '../create/store-part.ts';
-import { equalBytes, gather } from '../../bytes.ts';
-import { isSkuaError, SkuaError } from '../../errors.ts';
+import { equalBytes, gather } from '../../base/bytes.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Repository } from '../repository/api.ts';
-import { logEndOf } from '../repository/manifest.ts';
-import type { Manifest, ShippedPiece } from '../repository/manifest.ts';
+import { logEndOf } from '../format/manifest.ts';
+import type { Manifest, ShippedPiece } from '../format/manifest.ts';
 import { nextChunk } from '../repository/shipped.ts';
-import { goesOnAt, nextPiece } from './log.ts';
-import type { ShippableLog } from './log.ts';
+import { goesOnAt, nextPiece } from '../../store/shippable-log.ts';
+import type { ShippableLog } from '../../store/shippable-log.ts';
 
 /** After so many pieces a new base is asked for, and after so many more nothing is shipped without one. */
 export const PIECES_MAX = 512;

@@ -1,8 +1,8 @@
-import { isSkuaError } from '../../errors.ts';
+import { isSkuaError } from '../../base/errors.ts';
 import type { Storage } from '../../ports/storage.ts';
-import type { VerifyFinding } from '../../verify/run.ts';
-import { verifyDirectory } from '../../verify/verify.ts';
-import type { VerifySummary } from '../../verify/verify.ts';
+import type { VerifyFinding } from '../../integrity/verify/run.ts';
+import { verifyDirectory } from '../../integrity/verify/verify.ts';
+import type { VerifySummary } from '../../integrity/verify/verify.ts';
 import type { Repository } from '../repository/api.ts';
 import { noteProven } from '../repository/notes.ts';
 import type { ChooseOptions, RestoreChoice } from '../restore/choose.ts';

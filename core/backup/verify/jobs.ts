@@ -1,6 +1,6 @@
 import { TABLE_JOBS } from '../../index/table-jobs.ts';
 import { LOG_JOBS } from '../../log/verify-chunk-job.ts';
-import { InlineJobs } from '../../ports/inline-jobs.ts';
+import { InlineJobs } from '../../memory/inline-jobs.ts';
 import { silentLog } from '../../ports/log.ts';
 import { silentMeter } from '../../ports/meter.ts';
 import type { Job, JobContext } from '../../ports/jobs.ts';

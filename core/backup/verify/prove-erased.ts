@@ -1,18 +1,18 @@
-import { gather, putI64 } from '../../bytes.ts';
-import { SkuaError } from '../../errors.ts';
-import { fromHex } from '../../hex.ts';
-import { HEADER_BYTES } from '../../log/chunk-format.ts';
+import { gather, putI64 } from '../../base/bytes.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { fromHex } from '../../base/hex.ts';
+import { HEADER_BYTES } from '../../log/format/chunk-format.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { BlockFile } from '../../ports/block-file.ts';
 import { fileNotFound, folderOf } from '../../ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../../ports/storage.ts';
 import { proveErased } from '../../scavenge/erasure/prove-erased.ts';
 import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../../scavenge/erasure/prove-erased.ts';
-import type { StreamHasher } from '../../stream-hash.ts';
-import { timestampText } from '../../time.ts';
+import type { StreamHasher } from '../../base/stream-hash.ts';
+import { timestampText } from '../../base/time.ts';
 import type { Repository } from '../repository/api.ts';
-import { blobsOf } from '../repository/manifest.ts';
-import type { Manifest, ShippedPiece } from '../repository/manifest.ts';
+import { blobsOf } from '../format/manifest.ts';
+import type { Manifest, ShippedPiece } from '../format/manifest.ts';
 import { runningBackups } from '../repository/notes.ts';
 import type { RunningBackup } from '../repository/notes.ts';
 

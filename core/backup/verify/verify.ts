@@ -1,11 +1,11 @@
-import { isSkuaError, SkuaError } from '../../errors.ts';
-import { inParallel } from '../../in-parallel.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
 import { isOfKind } from '../../ports/object-kinds.ts';
-import type { Shape } from '../../shape.ts';
+import type { Shape } from '../../base/shape.ts';
 import type { Repository } from '../repository/api.ts';
-import { ACTIVE, BLOBS, isRepositoryKey, PROVEN_KEY, PRUNING, SUSPECT_KEY, UNREFERENCED_KEY } from '../repository/keys.ts';
-import { blobsOf } from '../repository/manifest.ts';
-import type { Manifest } from '../repository/manifest.ts';
+import { ACTIVE, BLOBS, isRepositoryKey, PROVEN_KEY, PRUNING, SUSPECT_KEY, UNREFERENCED_KEY } from '../format/keys.ts';
+import { blobsOf } from '../format/manifest.ts';
+import type { Manifest } from '../format/manifest.ts';
 import { intentShape, noteSuspects, provenShape, suspectBlobs, suspectShape } from '../repository/notes.ts';
 import { damaged, endWhenAborted } from '../repository/objects.ts';
 import { blobIdOf } from '../repository/repository.ts';

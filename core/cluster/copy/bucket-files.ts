@@ -1,10 +1,10 @@
-import type { BlockCache } from '../../cache/block-cache.ts';
-import { SkuaError } from '../../errors.ts';
-import { fromHex } from '../../hex.ts';
-import { type ChunkHeader, decodeHeader, encodeHeader, MD5_BYTES } from '../../log/chunk-format.ts';
+import type { BlockCache } from '../../cache/cache.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { fromHex } from '../../base/hex.ts';
+import { type ChunkHeader, decodeHeader, encodeHeader, MD5_BYTES } from '../../log/format/chunk-format.ts';
 import { Chunk } from '../../log/chunk.ts';
-import { ObjectFileReader, OngoingFile } from '../../object-log/instance/files.ts';
-import type { ObjectChunk, ObjectManifest, ObjectOngoing } from '../../object-log/manifest.ts';
+import { ObjectFileReader, OngoingFile } from '../../shared-log/instance/files.ts';
+import type { ObjectChunk, ObjectManifest, ObjectOngoing } from '../../shared-log/format/manifest.ts';
 import type { GetOptions, ObjectStore } from '../../ports/object-store.ts';
 
 /** The log's files in the bucket, as a manifest names them. */

@@ -1,9 +1,9 @@
-import { SkuaError } from '../../errors.ts';
-import { chunkFileName, HEADER_BYTES } from '../../log/chunk-format.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { chunkFileName, HEADER_BYTES } from '../../log/format/chunk-format.ts';
 import { ChunkProof } from '../../log/chunk-proof.ts';
 import type { TransactionLog } from '../../log/transaction-log.ts';
-import type { ObjectWorld } from '../../object-log/api.ts';
-import type { ObjectChunk, ObjectManifest, ObjectSegment } from '../../object-log/manifest.ts';
+import type { ObjectWorld } from '../../shared-log/api.ts';
+import type { ObjectChunk, ObjectManifest, ObjectSegment } from '../../shared-log/format/manifest.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { bucketChunk, readObject } from './bucket-files.ts';
 import { diverged } from './compare.ts';

@@ -1,13 +1,13 @@
-import { BlockCache } from '../../cache/block-cache.ts';
-import { END, untilHit } from '../../cache/step.ts';
-import { SkuaError } from '../../errors.ts';
-import { HEADER_BYTES } from '../../log/chunk-format.ts';
+import { BlockCache } from '../../cache/cache.ts';
+import { END, untilHit } from '../../base/step.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { HEADER_BYTES } from '../../log/format/chunk-format.ts';
 import type { ChunkTable } from '../../log/chunk-table.ts';
 import type { Chunk } from '../../log/chunk.ts';
-import { FRAME_BYTES, RecordFrame } from '../../log/records.ts';
-import type { ObjectManifest } from '../../object-log/manifest.ts';
+import { FRAME_BYTES, RecordFrame } from '../../log/format/records.ts';
+import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
-import { isSameRecord } from '../../streams/redaction.ts';
+import { isSameRecord } from '../../log/format/redaction.ts';
 import { openBucketChunk } from './bucket-files.ts';
 
 /** Bytes before the copy's end, or before the end of the bucket's files where that comes first, that are compared. */
@@ -30,7 +30,7 @@ export function compareFrom(end: number, { logEnd, chunkSizeBytes }: ObjectManif
 
 /**
  * Compares the last 64 KiB that copy and bucket both have: byte for byte where neither is scavenged, else the records that both kept, and at whatever place the
- * bucket's unscavenged records stand the copy's must be the same, but for the data of events that one of the two has emptied (core/streams/redaction.ts). Resolves with the bytes that were found alike; 0 where nothing could be compared. Throws
+ * bucket's unscavenged records stand the copy's must be the same, but for the data of events that one of the two has emptied (core/log/format/redaction.ts). Resolves with the bytes that were found alike; 0 where nothing could be compared. Throws
  * `log_diverged` (data: position) for a difference.
  */
 export async function checkLastBytes({ table, manifest, objects }: CompareParts): Promise<number> {

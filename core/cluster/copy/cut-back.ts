@@ -1,7 +1,7 @@
-import { isSkuaError } from '../../errors.ts';
-import { INDEX_MAP_PATH, loadIndexMap } from '../../index/index-map.ts';
+import { isSkuaError } from '../../base/errors.ts';
+import { INDEX_MAP_PATH, loadIndexMap } from '../../index/format/index-map.ts';
 import { Checkpoint } from '../../log/checkpoint.ts';
-import type { ObjectManifest } from '../../object-log/manifest.ts';
+import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { bucketChunk } from './bucket-files.ts';

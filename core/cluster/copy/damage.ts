@@ -1,6 +1,6 @@
 import { ChunkProof, chunkDamaged } from '../../log/chunk-proof.ts';
-import type { ObjectWorld } from '../../object-log/api.ts';
-import type { ObjectManifest } from '../../object-log/manifest.ts';
+import type { ObjectWorld } from '../../shared-log/api.ts';
+import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { bucketChunk } from './bucket-files.ts';
 import { newPieceBuffers, piecesOf } from './download.ts';

@@ -1,5 +1,5 @@
-import { SkuaError } from '../../errors.ts';
-import { RecordCutter } from '../../log/record-cutter.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { RecordCutter } from '../../log/format/record-cutter.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import { readObject } from './bucket-files.ts';
 

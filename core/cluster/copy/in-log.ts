@@ -1,7 +1,7 @@
-import { SkuaError } from '../../errors.ts';
-import type { ObjectWorld } from '../../object-log/api.ts';
-import { type LastCommit, whyNotInLog } from '../../object-log/known-log.ts';
-import type { ObjectManifest } from '../../object-log/manifest.ts';
+import { SkuaError } from '../../base/errors.ts';
+import type { ObjectWorld } from '../../shared-log/api.ts';
+import { type LastCommit, whyNotInLog } from '../../shared-log/instance/known-log.ts';
+import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 
 /**
  * Looks whether the last commit that a copy has taken in still is what the log has under its number, or lies below the boundary of a log that reaches

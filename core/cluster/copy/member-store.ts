@@ -1,21 +1,21 @@
-import { isSkuaError, SkuaError } from '../../errors.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { EPOCH_STREAM } from '../../log/epochs.ts';
 import type { TransactionLog } from '../../log/transaction-log.ts';
-import { COMMIT_ATTEMPTS_DEFAULT_MAX, COMMIT_DEADLINE_DEFAULT_MS, FRESH_DEFAULT_MS, ID_LOOKBACK_EVENTS, type ObjectLogOptions, type ObjectWorld, TAIL_COMMITS_MAX } from '../../object-log/api.ts';
-import type { Commit } from '../../object-log/commit-object.ts';
-import { openPrefix } from '../../object-log/create-prefix.ts';
-import { stampOf } from '../../object-log/instance/commit-attempt.ts';
-import { ObjectCommitLog } from '../../object-log/instance/commit-log.ts';
-import { Refresher } from '../../object-log/instance/refresh.ts';
-import { type KnownLog, whyAnotherLog } from '../../object-log/known-log.ts';
-import type { ObjectManifest } from '../../object-log/manifest.ts';
-import { listTail, readTail } from '../../object-log/instance/tail.ts';
+import { COMMIT_ATTEMPTS_DEFAULT_MAX, COMMIT_DEADLINE_DEFAULT_MS, FRESH_DEFAULT_MS, ID_LOOKBACK_EVENTS, type ObjectLogOptions, type ObjectWorld, TAIL_COMMITS_MAX } from '../../shared-log/api.ts';
+import type { Commit } from '../../shared-log/format/commit-object.ts';
+import { openPrefix } from '../../shared-log/create-prefix.ts';
+import { stampOf } from '../../shared-log/instance/commit-attempt.ts';
+import { ObjectCommitLog } from '../../shared-log/instance/commit-log.ts';
+import { Refresher } from '../../shared-log/instance/refresh.ts';
+import { type KnownLog, whyAnotherLog } from '../../shared-log/instance/known-log.ts';
+import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
+import { listTail, readTail } from '../../shared-log/instance/tail.ts';
 import type { Epoch } from '../../ports/peers.ts';
 import type { Scavenger } from '../../scavenge/api.ts';
 import type { ScavengeStore } from '../../scavenge/run-context.ts';
-import { type OpenStore, openStore, type OpenStoreOptions, type SharedOpening } from '../../store/open-store.ts';
+import { type OpenStore, openStore, type OpenStoreOptions, type SharedOpening } from '../../store/store.ts';
 import type { EventStore } from '../../streams/api.ts';
-import type { EventStoreInternals } from '../../streams/event-store.ts';
+import type { EventStoreInternals } from '../../streams/streams.ts';
 import type { MemberLog } from '../api.ts';
 import { CopyHead, type CopyPlace } from './copy-head.ts';
 import { readLogId } from './identity.ts';
@@ -25,7 +25,7 @@ import { prepareCopy } from './prepare-copy.ts';
 import { clearScavengeDue, isScavengeDue } from './scavenge-due.ts';
 import { SwitchingScavenger, SwitchingStore } from './switching.ts';
 import { WatchedObjects } from './watched-objects.ts';
-import { background } from '../../background.ts';
+import { background } from '../../base/background.ts';
 
 export interface MemberStoreOptions {
   /** The bucket with the log, which is begun where there is none. */

@@ -1,8 +1,8 @@
-import { i32 } from '../../bytes.ts';
+import { i32 } from '../../base/bytes.ts';
 import type { ChunkTable } from '../../log/chunk-table.ts';
-import { FRAME_BYTES, FRAME_SOUND, isRecordLength, RecordFrame, takeFrame } from '../../log/records.ts';
-import type { Commit } from '../../object-log/commit-object.ts';
-import type { ObjectManifest } from '../../object-log/manifest.ts';
+import { FRAME_BYTES, FRAME_SOUND, isRecordLength, RecordFrame, takeFrame } from '../../log/format/records.ts';
+import type { Commit } from '../../shared-log/format/commit-object.ts';
+import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 import { COMPARED_BYTES, diverged, holdsRecord } from './compare.ts';
 
 /** What of a commit its place in a copy follows from. */

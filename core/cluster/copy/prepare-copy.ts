@@ -1,11 +1,11 @@
-import { BlockCache } from '../../cache/block-cache.ts';
-import { isSkuaError, SkuaError } from '../../errors.ts';
-import { refuseUnfinishedRestore } from '../../log/markers.ts';
-import { openLog } from '../../log/open-log.ts';
+import { BlockCache } from '../../cache/cache.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { refuseUnfinishedRestore } from '../../log/format/markers.ts';
+import { openLog } from '../../log/log.ts';
 import type { TransactionLog } from '../../log/transaction-log.ts';
-import { LOADS_MAX, type ObjectWorld, TAIL_COMMITS_MAX } from '../../object-log/api.ts';
-import { newestManifest, newestManifestNumber, type ObjectManifest } from '../../object-log/manifest.ts';
-import { listTail, readTail } from '../../object-log/instance/tail.ts';
+import { LOADS_MAX, type ObjectWorld, TAIL_COMMITS_MAX } from '../../shared-log/api.ts';
+import { newestManifest, newestManifestNumber, type ObjectManifest } from '../../shared-log/format/manifest.ts';
+import { listTail, readTail } from '../../shared-log/instance/tail.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { isOutdated, manifestEnd } from './bucket-files.ts';
 import { bringChunkRest, restBytes } from './chunk-rest.ts';

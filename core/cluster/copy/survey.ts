@@ -1,7 +1,7 @@
-import { i64 } from '../../bytes.ts';
-import { BlockCache } from '../../cache/block-cache.ts';
-import { SkuaError } from '../../errors.ts';
-import { chunkNumberAt, parseChunkFileNames, takeInventory, type ChunkFileName } from '../../log/chunk-format.ts';
+import { i64 } from '../../base/bytes.ts';
+import { BlockCache } from '../../cache/cache.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { chunkNumberAt, parseChunkFileNames, takeInventory, type ChunkFileName } from '../../log/format/chunk-format.ts';
 import { ChunkTable } from '../../log/chunk-table.ts';
 import { Chunk } from '../../log/chunk.ts';
 import { checkHeaderPlace, checkRecordEndsAt, findLogEnd, hasFooter, openCompleted, readHeader } from '../../log/open-chunks.ts';

@@ -1,5 +1,5 @@
-import type { ByteShare } from '../../byte-budget.ts';
-import { SkuaError } from '../../errors.ts';
+import type { ByteShare } from '../../base/byte-budget.ts';
+import { SkuaError } from '../../base/errors.ts';
 import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeStarted } from '../../scavenge/api.ts';
 import type {
   AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,

@@ -1,4 +1,4 @@
-import { isSkuaError, type ErrorCode } from '../../errors.ts';
+import { isSkuaError, type ErrorCode } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore, WhyAnother } from '../../ports/object-store.ts';
 

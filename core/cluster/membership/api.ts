@@ -1,4 +1,4 @@
-import type { SkuaError } from '../../errors.ts';
+import type { SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Log } from '../../ports/log.ts';

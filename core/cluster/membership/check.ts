@@ -1,5 +1,5 @@
-import { SkuaError } from '../../errors.ts';
-import { guidFromText } from '../../guid.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { guidFromText } from '../../base/guid.ts';
 import type { NodeAddress } from '../../ports/nodes.ts';
 import type { CommitsRequest, Epoch, Gossip, GossipEntry, LeadRequest, MemberState } from '../../ports/peers.ts';
 import { MEMBERS_MAX } from './api.ts';

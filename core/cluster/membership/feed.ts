@@ -1,11 +1,11 @@
-import { isSkuaError, SkuaError } from '../../errors.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CommitsReply, CommitsRequest, Peers } from '../../ports/peers.ts';
 import type { MemberLog } from '../api.ts';
 import { Alarm } from './alarm.ts';
 import { FEED_BYTES_MAX, FEED_SILENCE_MS, FEED_WAIT_MAX_MS, MEMBERS_MAX } from './api.ts';
 import type { MemberRecord } from './gossip.ts';
-import { background } from '../../background.ts';
+import { background } from '../../base/background.ts';
 
 /** How long a request for commits waits at the leader: so its answer is a sign of life well before it counts as silent. */
 const FEED_WAIT_MS = 400;

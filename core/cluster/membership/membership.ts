@@ -1,4 +1,4 @@
-import { SkuaError } from '../../errors.ts';
+import { SkuaError } from '../../base/errors.ts';
 import { nodeKey } from '../../ports/nodes.ts';
 import type { CommitsReply, CommitsRequest, Epoch, Gossip, GossipEntry, LeadRequest, MemberState } from '../../ports/peers.ts';
 import type { ClusterMember } from '../api.ts';
@@ -13,7 +13,7 @@ import { giveLeadAway } from './resign.ts';
 import { Standing } from './standing.ts';
 import { Talk } from './talk.ts';
 import { MemberView, notReady } from './view.ts';
-import { background } from '../../background.ts';
+import { background } from '../../base/background.ts';
 
 /** How often all are told while no leader is heard, so that what they say of it is fresh; less often when that goes on. */
 const LEADERLESS_ROUND_MS = 200;

@@ -1,10 +1,10 @@
-import { isSkuaError, SkuaError } from '../../errors.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import { type NodeAddress, nodeKey } from '../../ports/nodes.ts';
 import { listKind, type KeyKind } from '../../ports/object-kinds.ts';
 import { OBJECT_KEY_PART_LENGTH_MAX, type ObjectStore } from '../../ports/object-store.ts';
 import type { GossipEntry } from '../../ports/peers.ts';
-import { decodeText, encodeText } from '../../text.ts';
+import { decodeText, encodeText } from '../../base/text.ts';
 import { MEMBERS_MAX } from './api.ts';
 import { checkIdentity } from './check.ts';
 

@@ -1,4 +1,4 @@
-import { isSkuaError } from '../../errors.ts';
+import { isSkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Meter } from '../../ports/meter.ts';
 import { type NodeAddress, nodeKey } from '../../ports/nodes.ts';

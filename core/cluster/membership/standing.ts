@@ -1,10 +1,10 @@
-import { isSkuaError } from '../../errors.ts';
+import { isSkuaError } from '../../base/errors.ts';
 import type { GossipEntry } from '../../ports/peers.ts';
 import { type MembershipParts, RESIGNED_MS } from './api.ts';
 import { bucketAnswers, type Candidate, Election } from './election.ts';
 import type { Hearing } from './hearing.ts';
 import type { MemberView } from './view.ts';
-import { background } from '../../background.ts';
+import { background } from '../../base/background.ts';
 
 /** What another says of the leader it hears counts for at least so long. */
 const VOTE_LEAST_MS = 1_000;

@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../errors.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { type NodeAddress, nodeKey } from '../../ports/nodes.ts';
 import type { Gossip, GossipEntry } from '../../ports/peers.ts';
 import { sameNode } from '../api.ts';
@@ -7,7 +7,7 @@ import { checkGossip } from './check.ts';
 import { otherLog } from './feed.ts';
 import { Rounds, saysAddressInUse } from './rounds.ts';
 import { type MemberView, notReady } from './view.ts';
-import { background } from '../../background.ts';
+import { background } from '../../base/background.ts';
 
 /** How long it is waited for the answer of who may be behind an address. */
 const ADDRESS_WAIT_MS = 500;

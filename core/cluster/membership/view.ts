@@ -1,5 +1,5 @@
-import { SkuaError } from '../../errors.ts';
-import { newUuid } from '../../object-log/keys.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { newUuid } from '../../shared-log/format/keys.ts';
 import { nodeKey } from '../../ports/nodes.ts';
 import type { Gossip, GossipEntry, MemberState } from '../../ports/peers.ts';
 import type { ClusterMember } from '../api.ts';

@@ -1,9 +1,9 @@
-import { i64 } from '../../bytes.ts';
-import { isSkuaError } from '../../errors.ts';
-import { INDEX_FOLDER } from '../../index/index-map.ts';
-import type { TableShape } from '../../index/table-format.ts';
+import { i64 } from '../../base/bytes.ts';
+import { isSkuaError } from '../../base/errors.ts';
+import { INDEX_FOLDER } from '../../index/format/index-map.ts';
+import type { TableShape } from '../../index/format/table-format.ts';
 import { shapeOf } from '../../index/table-scan.ts';
-import { decodeHeader, HEADER_BYTES } from '../../log/chunk-format.ts';
+import { decodeHeader, HEADER_BYTES } from '../../log/format/chunk-format.ts';
 import { hasFooter } from '../../log/open-chunks.ts';
 import { isChunkName, isLeftoverName } from '../../ports/own-names.ts';
 import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';

@@ -1,9 +1,9 @@
-import { equalBytes, i32, i64, u16 } from '../../bytes.ts';
-import { HEADER_BYTES } from '../../index/table-format.ts';
-import { isSkuaError } from '../../errors.ts';
-import { eventNumber64, FLAG_COMMITTED, FLAG_DATA, FLAG_REDACTED, FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, RECORD_BYTES_MAX, RecordFrame } from '../../log/records.ts';
-import { isEmptied } from '../../streams/redaction.ts';
-import { decodeText, encodeText } from '../../text.ts';
+import { equalBytes, i32, i64, u16 } from '../../base/bytes.ts';
+import { HEADER_BYTES } from '../../index/format/table-format.ts';
+import { isSkuaError } from '../../base/errors.ts';
+import { eventNumber64, FLAG_COMMITTED, FLAG_DATA, FLAG_REDACTED, FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, RECORD_BYTES_MAX, RecordFrame } from '../../log/format/records.ts';
+import { isEmptied } from '../../log/format/redaction.ts';
+import { decodeText, encodeText } from '../../base/text.ts';
 import type { FileFacts, FileWindow } from './files.ts';
 import { type Needle, type PatternSearch, sqliteTextType, textLength } from './needles.ts';
 

@@ -1,8 +1,8 @@
-import { putI32 } from '../../bytes.ts';
-import { SkuaError } from '../../errors.ts';
-import { guidFromText, guidFromUuidBytes } from '../../guid.ts';
-import { Hash64, type StreamHasher } from '../../stream-hash.ts';
-import { encodeText } from '../../text.ts';
+import { putI32 } from '../../base/bytes.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { guidFromText, guidFromUuidBytes } from '../../base/guid.ts';
+import { Hash64, type StreamHasher } from '../../base/stream-hash.ts';
+import { encodeText } from '../../base/text.ts';
 
 /** Shorter names occur anywhere by chance, and are only looked for where a record names its stream. */
 const FREE_NAME_BYTES_MIN = 4;

@@ -1,12 +1,12 @@
-import { isSkuaError, SkuaError } from '../../errors.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
-import { INDEX_FOLDER } from '../../index/index-map.ts';
-import { parseChunkFileNames, takeInventory } from '../../log/chunk-format.ts';
+import { INDEX_FOLDER } from '../../index/format/index-map.ts';
+import { parseChunkFileNames, takeInventory } from '../../log/format/chunk-format.ts';
 import { readHeader } from '../../log/open-chunks.ts';
 import { isChunkName } from '../../ports/own-names.ts';
 import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
-import { streamHasher, type StreamHasher } from '../../stream-hash.ts';
-import { PROOF_FOLDER } from '../../proof/layout.ts';
+import { streamHasher, type StreamHasher } from '../../base/stream-hash.ts';
+import { PROOF_FOLDER } from '../../integrity/format/layout.ts';
 import { DATABASE_FOLDER, type FileFacts, fileFacts, FileWindow } from './files.ts';
 import { type ErasureFinding, ErasureJudge } from './judge.ts';
 import { idNeedles, PatternSearch, streamNeedles } from './needles.ts';

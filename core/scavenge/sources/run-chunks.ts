@@ -1,10 +1,10 @@
-import { BlockCache } from '../../cache/block-cache.ts';
-import { HIT, untilHit } from '../../cache/step.ts';
-import { isSkuaError, SkuaError } from '../../errors.ts';
+import { BlockCache } from '../../cache/cache.ts';
+import { HIT, untilHit } from '../../base/step.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { Chunk } from '../../log/chunk.ts';
-import { chunkFileName, decodeHeader, HEADER_BYTES, parseChunkFileNames } from '../../log/chunk-format.ts';
+import { chunkFileName, decodeHeader, HEADER_BYTES, parseChunkFileNames } from '../../log/format/chunk-format.ts';
 import { openCompleted, readHeader } from '../../log/open-chunks.ts';
-import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../../log/records.ts';
+import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../../log/format/records.ts';
 import { fileNotFound, type Storage } from '../../ports/storage.ts';
 import type { ChunkFile, RunFiles } from './run-settings.ts';
 

@@ -1,11 +1,11 @@
-import { equalBytes } from '../../bytes.ts';
-import type { BlockCache } from '../../cache/block-cache.ts';
-import { END, HIT, isMiss, type Outcome, untilHit } from '../../cache/step.ts';
-import { EntryList, IndexEntry } from '../../index/entries.ts';
+import { equalBytes } from '../../base/bytes.ts';
+import type { BlockCache } from '../../cache/cache.ts';
+import { END, HIT, isMiss, type Outcome, untilHit } from '../../base/step.ts';
+import { EntryList, IndexEntry } from '../../index/format/entries.ts';
 import type { MemTableColumns } from '../../index/mem-table.ts';
 import type { TableReader } from '../../index/table-search.ts';
 import { sortedHeads } from '../../index/table-write.ts';
-import { parsePrepare, PREPARE, PrepareFields, RecordFrame, TOMBSTONE } from '../../log/records.ts';
+import { parsePrepare, PREPARE, PrepareFields, RecordFrame, TOMBSTONE } from '../../log/format/records.ts';
 import type { RunChunks } from './run-chunks.ts';
 
 /** Numbers looked at together where the entries at the end of a stream are behind the limit, or another stream's. */

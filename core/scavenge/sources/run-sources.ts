@@ -1,5 +1,5 @@
-import { BlockCache } from '../../cache/block-cache.ts';
-import { BloomBudget } from '../../index/table-bloom.ts';
+import { BlockCache } from '../../cache/cache.ts';
+import { BloomBudget } from '../../index/format/table-bloom.ts';
 import { TableReader } from '../../index/table-search.ts';
 import type { JobContext } from '../../ports/jobs.ts';
 import { silentLog } from '../../ports/log.ts';

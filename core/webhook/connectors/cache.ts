@@ -1,4 +1,4 @@
-import type { SkuaError } from '../../errors.ts';
+import type { SkuaError } from '../../base/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { ActiveConnector, ActiveConnectors, Drain } from '../active.ts';
 import type { Activation, ConnectorRecord } from './events.ts';

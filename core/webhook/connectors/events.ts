@@ -1,6 +1,6 @@
 import type { StoredEvent } from '../../streams/api.ts';
-import { decodeText, encodeText } from '../../text.ts';
-import { parseTimestamp, timestampText } from '../../time.ts';
+import { decodeText, encodeText } from '../../base/text.ts';
+import { parseTimestamp, timestampText } from '../../base/time.ts';
 import type { ConnectorState, Settings } from '../api.ts';
 
 /** The management events of a connector, and its state as they tell it. */

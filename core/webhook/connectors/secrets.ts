@@ -1,4 +1,4 @@
-import { SkuaError } from '../../errors.ts';
+import { SkuaError } from '../../base/errors.ts';
 import type { SealedSecrets } from '../../security/sealed-secrets.ts';
 import type { Settings } from '../api.ts';
 import { isSecretName } from './settings-shape.ts';

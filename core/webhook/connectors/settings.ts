@@ -1,8 +1,8 @@
-import { decodeBase64 } from '../../base64.ts';
+import { decodeBase64 } from '../../base/base64.ts';
 import { SECRETS_MAX, SKIPPED_STATUSES } from '../active.ts';
 import type { DeduplicationSettings, SignatureSettings, SkippedStatus, Violation, WebhookSettings } from '../active.ts';
 import type { Settings } from '../api.ts';
-import { checkWritableName } from '../../streams/names.ts';
+import { checkWritableName } from '../../streams/format/names.ts';
 import { listOf, shown } from './settings-shape.ts';
 import { checkSignatureSettings } from '../signatures/schemes.ts';
 

@@ -1,12 +1,12 @@
-import { isSkuaError, SkuaError } from '../../errors.ts';
-import { guidFromUuidBytes, guidToText } from '../../guid.ts';
-import { TOMBSTONE } from '../../log/records.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
+import { TOMBSTONE } from '../../log/format/records.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { EventStore, NewEvent, StoredEvent, StreamMetadata } from '../../streams/api.ts';
-import { formatMetadata } from '../../streams/metadata.ts';
-import { METADATA_TYPE, metastreamOf } from '../../streams/names.ts';
-import { encodeText } from '../../text.ts';
+import { formatMetadata } from '../../streams/format/metadata.ts';
+import { METADATA_TYPE, metastreamOf } from '../../streams/format/names.ts';
+import { encodeText } from '../../base/text.ts';
 import { deliveriesStream, rejectionsStream } from '../active.ts';
 import { applyEvent, eventBytes, objectOf, timeText } from './events.ts';
 import type { ConnectorEvent, ConnectorRecord } from './events.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
-import { lagMs, SLOW_MS } from '../../pace.ts';
+import { lagMs, SLOW_MS } from '../../base/pace.ts';
 import { addressGroup } from '../../security/address-group.ts';
 
 /**

@@ -1,6 +1,6 @@
-import { guidFromUuidBytes, guidToText } from '../../guid.ts';
+import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
 import type { Keys } from '../../ports/keys.ts';
-import { encodeText } from '../../text.ts';
+import { encodeText } from '../../base/text.ts';
 import type { Authorize, NewEvent } from '../../streams/api.ts';
 import type { ActiveConnector } from '../active.ts';
 import { namedScheme } from '../signatures/schemes.ts';

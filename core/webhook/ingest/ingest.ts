@@ -1,4 +1,4 @@
-import { isSkuaError } from '../../errors.ts';
+import { isSkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Keys } from '../../ports/keys.ts';
@@ -21,7 +21,7 @@ import { HEADER_NAMES_MAX, Rejections, withoutValues } from './rejections.ts';
 import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson } from '../routing.ts';
 import { refusalOfList } from '../writer.ts';
 import type { ListedAccess } from '../writer.ts';
-import { background } from '../../background.ts';
+import { background } from '../../base/background.ts';
 
 /**
  * Takes the calls of senders. In this order: signature (401), JSON (400), a delivery that is known already, script (400,

@@ -18,7 +18,7 @@ import { createSignatureVerifier } from '../signatures/signatures.ts';
 import type { SignatureVerifier } from '../signatures/signatures.ts';
 import { deliveryIdOf } from './delivery.ts';
 import type { Delivery, DeliveryIdOf } from './delivery.ts';
-import { background } from '../../background.ts';
+import { background } from '../../base/background.ts';
 
 interface IntakeParts {
   readonly store: EventStore;

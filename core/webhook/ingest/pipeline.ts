@@ -1,11 +1,11 @@
-import { isSkuaError } from '../../errors.ts';
+import { isSkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { ANY } from '../../streams/api.ts';
 import type { EventStore } from '../../streams/api.ts';
 import type { Deduplication } from './deduplication.ts';
 import { eventOf } from './delivery.ts';
 import type { AuthorizeDelivery, Delivery } from './delivery.ts';
-import { background } from '../../background.ts';
+import { background } from '../../base/background.ts';
 
 /**
  * From the acceptance of a call to its durable event, for one connector. Bounded in calls and bytes; what is beyond is

@@ -3,11 +3,11 @@ import type { Ids } from '../../ports/ids.ts';
 import type { Log } from '../../ports/log.ts';
 import { ANY } from '../../streams/api.ts';
 import type { EventStore, NewEvent } from '../../streams/api.ts';
-import { encodeText } from '../../text.ts';
-import { timestampText } from '../../time.ts';
+import { encodeText } from '../../base/text.ts';
+import { timestampText } from '../../base/time.ts';
 import { uuidText } from './delivery.ts';
 import { changeMetadata } from './delivery-notes.ts';
-import { background } from '../../background.ts';
+import { background } from '../../base/background.ts';
 
 /**
  * Why calls of a connector were refused, in `$webhook-<id>-rejections`: of calls at most ten a minute, the rest counted

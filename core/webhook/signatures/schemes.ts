@@ -1,6 +1,6 @@
 import type { HmacHash } from '../../ports/keys.ts';
-import { decodeBase64, encodeBase64 } from '../../base64.ts';
-import { encodeText } from '../../text.ts';
+import { decodeBase64, encodeBase64 } from '../../base/base64.ts';
+import { encodeText } from '../../base/text.ts';
 import { SECRETS_MAX } from '../active.ts';
 import type { CheckSignature, SignatureSettings, Violation } from '../active.ts';
 

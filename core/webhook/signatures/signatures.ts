@@ -1,4 +1,4 @@
-import { SkuaError } from '../../errors.ts';
+import { SkuaError } from '../../base/errors.ts';
 import type { Keys } from '../../ports/keys.ts';
 import type { SignatureSettings } from '../active.ts';
 import { checkSignatureSettings, schemeOf } from './schemes.ts';

@@ -1,4 +1,4 @@
-import { encodeText } from '../../../core/text.ts';
+import { encodeText } from '../../../core/base/text.ts';
 import { putVarint, varintLength } from './varint.ts';
 
 /** Fields that are kept made, of each kind, and characters of the longest text of one. */

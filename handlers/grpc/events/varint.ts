@@ -1,4 +1,4 @@
-import { TOMBSTONE } from '../../../core/log/records.ts';
+import { TOMBSTONE } from '../../../core/log/format/records.ts';
 import { ALL_ONES } from '../messages/wire.ts';
 
 /** Numbers as protocol buffers have them, written straight into bytes. `out` has room for what is written; the functions return where they ended. */

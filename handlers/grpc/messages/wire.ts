@@ -1,7 +1,7 @@
 import protobuf from 'protobufjs/minimal.js';
 import type { Long, Reader, Writer } from 'protobufjs';
-import { SkuaError } from '../../../core/errors.ts';
-import { TOMBSTONE } from '../../../core/log/records.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
+import { TOMBSTONE } from '../../../core/log/format/records.ts';
 
 export type { Reader, Writer } from 'protobufjs';
 

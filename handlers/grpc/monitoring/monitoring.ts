@@ -1,4 +1,4 @@
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { App } from '../../http/context.ts';
 import type { NodeControl } from '../../http/node-control.ts';
 import { flatten } from '../../node/statistics.ts';

@@ -1,4 +1,4 @@
-import { isSkuaError } from '../../../core/errors.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
 import type { AuditAction } from '../../../core/ports/audit.ts';
 import { noteForAudit } from '../../http/context.ts';
 import type { App } from '../../http/context.ts';

@@ -1,6 +1,6 @@
 import { ALL_STREAM } from '../../../core/persistent/api.ts';
 import type { GroupFilter, GroupSettings, StartFrom } from '../../../core/persistent/api.ts';
-import { decodeText } from '../../../core/text.ts';
+import { decodeText } from '../../../core/base/text.ts';
 import { targetOf } from '../../persistent/changes.ts';
 import type { Group } from '../../persistent/changes.ts';
 import { GrpcError, STATUS } from '../call.ts';

@@ -1,8 +1,8 @@
-import { guidFromUuidBytes, guidToText } from '../../../core/guid.ts';
+import { guidFromUuidBytes, guidToText } from '../../../core/base/guid.ts';
 import type { Ids } from '../../../core/ports/ids.ts';
 import { EVENT_BYTES_MAX } from '../../../core/streams/api.ts';
 import type { NewEvent } from '../../../core/streams/api.ts';
-import { encodeText } from '../../../core/text.ts';
+import { encodeText } from '../../../core/base/text.ts';
 import type { Value } from '../messages/google.ts';
 import type { BadRequestFieldViolation } from '../messages/rpc.ts';
 import { SchemaFormat } from '../messages/streams-v2.ts';

@@ -1,4 +1,4 @@
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { NodeAddress } from '../../../core/ports/nodes.ts';
 import type { StreamViolation } from '../../../core/streams/api.ts';
 import { isAnonymous } from '../../../core/security/principal.ts';

@@ -1,5 +1,5 @@
-import type { ByteBudget } from '../../../core/byte-budget.ts';
-import { isSkuaError } from '../../../core/errors.ts';
+import type { ByteBudget } from '../../../core/base/byte-budget.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
 import { ANY, NO_STREAM, STREAM_EXISTS } from '../../../core/streams/api.ts';
 import type { AppendToStreamsResult, Authorize, NewEvent, StreamCheck, StreamWrite } from '../../../core/streams/api.ts';
 import type { App, Audited } from '../../http/context.ts';

@@ -1,5 +1,5 @@
-import type { ByteBudget } from '../../../core/byte-budget.ts';
-import { SkuaError } from '../../../core/errors.ts';
+import type { ByteBudget } from '../../../core/base/byte-budget.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { ANY, NO_STREAM, STREAM_EXISTS } from '../../../core/streams/api.ts';
 import type { AppendResult, Authorize } from '../../../core/streams/api.ts';
 import { authorizeWrite, checkStream } from '../../streams/access.ts';

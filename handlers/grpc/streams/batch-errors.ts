@@ -1,6 +1,6 @@
-import { isSkuaError, SkuaError } from '../../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../../core/base/errors.ts';
 import { ANY, NO_STREAM, STREAM_EXISTS } from '../../../core/streams/api.ts';
-import { encodeText } from '../../../core/text.ts';
+import { encodeText } from '../../../core/base/text.ts';
 import type { App } from '../../http/context.ts';
 import { STATUS } from '../call.ts';
 import { isNotLeader } from '../errors.ts';

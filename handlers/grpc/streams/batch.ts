@@ -1,7 +1,7 @@
-import type { ByteBudget, ByteShare } from '../../../core/byte-budget.ts';
+import type { ByteBudget, ByteShare } from '../../../core/base/byte-budget.ts';
 import { STREAM_NAME_LENGTH_MAX } from '../../../core/streams/api.ts';
 import type { AppendResult, Authorize } from '../../../core/streams/api.ts';
-import { checkWritableName } from '../../../core/streams/names.ts';
+import { checkWritableName } from '../../../core/streams/format/names.ts';
 import type { Audited } from '../../http/context.ts';
 import { authorizeWrite, checkCaller, checkStream } from '../../streams/access.ts';
 import { auditWrite, noteMetadata } from '../../streams/audit-write.ts';

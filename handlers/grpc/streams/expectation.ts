@@ -1,6 +1,6 @@
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { ANY, NO_STREAM, STREAM_EXISTS } from '../../../core/streams/api.ts';
-import { internText } from '../../../core/text.ts';
+import { internText } from '../../../core/base/text.ts';
 import { refusal } from '../../http/authorization.ts';
 import type { Call } from '../../http/context.ts';
 import { GrpcError, STATUS } from '../call.ts';

@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../../core/base/errors.ts';
 import type { AllFilter, CheckpointRule } from '../../../core/streams/api.ts';
 import type { App } from '../../http/context.ts';
 import { FILTER_PREFIXES_MAX } from '../../streams/all.ts';

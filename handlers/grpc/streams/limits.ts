@@ -1,5 +1,5 @@
-import { ByteBudget } from '../../../core/byte-budget.ts';
-import { SkuaError } from '../../../core/errors.ts';
+import { ByteBudget } from '../../../core/base/byte-budget.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { App } from '../../http/context.ts';
 import { GrpcError, STATUS } from '../call.ts';
 

@@ -1,5 +1,5 @@
 import type { NewEvent } from '../../../core/streams/api.ts';
-import { internText } from '../../../core/text.ts';
+import { internText } from '../../../core/base/text.ts';
 import { STATUS, GrpcError } from '../call.ts';
 import { atEnd, bytes, endOf, endOfElement, MalformedMessage, NO_BYTES, skip, text, uuid } from '../messages/wire.ts';
 import type { Reader, Uuid } from '../messages/wire.ts';

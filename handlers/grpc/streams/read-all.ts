@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../../core/base/errors.ts';
 import type { AllPosition } from '../../../core/streams/api.ts';
 import { GrpcError, STATUS } from '../call.ts';
 import type { GrpcCall } from '../call.ts';

@@ -1,5 +1,5 @@
-import { isSkuaError } from '../../../core/errors.ts';
-import { encodeText } from '../../../core/text.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
+import { encodeText } from '../../../core/base/text.ts';
 import { refusal } from '../../http/authorization.ts';
 import { checkStream } from '../../streams/access.ts';
 import { GrpcError, serverStreaming, STATUS } from '../call.ts';

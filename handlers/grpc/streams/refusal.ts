@@ -1,4 +1,4 @@
-import { isSkuaError } from '../../../core/errors.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
 import type { Audited } from '../../http/context.ts';
 import { auditWrite } from '../../streams/audit-write.ts';
 import type { GrpcCall } from '../call.ts';

@@ -1,4 +1,4 @@
-import type { ByteShare } from '../../../core/byte-budget.ts';
+import type { ByteShare } from '../../../core/base/byte-budget.ts';
 import type { StoredEvent } from '../../../core/streams/api.ts';
 import { checkReader, withoutForbidden } from '../../streams/access.ts';
 import { GrpcError, STATUS } from '../call.ts';

@@ -1,5 +1,5 @@
-import { isSkuaError } from '../../../core/errors.ts';
-import { guidFromUuidBytes, guidToText } from '../../../core/guid.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../../../core/base/guid.ts';
 import type { AllPosition, SubscriptionPage } from '../../../core/streams/api.ts';
 import type { GrpcCall } from '../call.ts';
 import { writeReadResp } from '../messages/streams.ts';

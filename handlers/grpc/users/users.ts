@@ -1,5 +1,5 @@
 import type { AuditAction } from '../../../core/ports/audit.ts';
-import { isSkuaError } from '../../../core/errors.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
 import type { User, Users } from '../../../core/security/api.ts';
 import { noteForAudit } from '../../http/context.ts';
 import type { Access, App } from '../../http/context.ts';

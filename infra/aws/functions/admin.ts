@@ -1,14 +1,14 @@
 import { createAutoScavenge } from '../../../core/auto-scavenge/auto-scavenge.ts';
-import { Foresight } from '../../../core/object-log/overlay/foresight.ts';
-import { createObjectNodes, OF_CLUSTER } from '../../../core/object-log/tick/control.ts';
+import { Foresight } from '../../../core/shared-log/overlay/foresight.ts';
+import { createObjectNodes, OF_CLUSTER } from '../../../core/shared-log/tick/control.ts';
 import { createApp } from '../../../handlers/app.ts';
-import { newScratch } from '../../../local/on-objects/scratch.ts';
+import { newScratch } from '../../runtime/scratch.ts';
 import { createSchedule } from '../../schedule.ts';
 import { autoScavengeConfig, scavengeConfig } from './settings.ts';
 import { httpHandler } from './http-function.ts';
 import { commonContext, objectLogOptions, openedOrClosed, openFunctionStore, openSecurity } from './open-store.ts';
 import { openWebhooks } from './open-webhooks.ts';
-import { SELF, TickedScavenger } from '../../../local/on-objects/scavengers.ts';
+import { SELF, TickedScavenger } from '../../runtime/scavengers.ts';
 
 const PATHS = /^\/(?:admin|users|connectors|auto-scavenge)(?:\/|$)/;
 /** What is asked of scavenges needs to know how the last tick left them. */

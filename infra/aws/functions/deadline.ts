@@ -1,4 +1,4 @@
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 
 /** What is left of the present call. An instance handles one call at a time, so there is one of these. */
 export class Deadline {

@@ -1,11 +1,11 @@
 import type { APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
-import { isSkuaError, SkuaError } from '../../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../../core/base/errors.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import { outcomeOf, problemText } from '../../../handlers/http/problem.ts';
 import { commonHeaders } from '../../../handlers/http/reply.ts';
-import { ConfigError } from '../../../local/config/option.ts';
-import { jsonLine } from '../../../local/log/log-line.ts';
-import type { LineLevel, LogLevel } from '../../../local/log/log-line.ts';
+import { ConfigError } from '../../runtime/config/option.ts';
+import { jsonLine } from '../../runtime/log-line.ts';
+import type { LineLevel, LogLevel } from '../../runtime/log-line.ts';
 import { Deadline, limitedRequest } from './deadline.ts';
 import { requestOf } from './request-of.ts';
 import type { HttpEvent } from './request-of.ts';

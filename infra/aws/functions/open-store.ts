@@ -1,8 +1,8 @@
-import type { ByteShare } from '../../../core/byte-budget.ts';
-import { SkuaError } from '../../../core/errors.ts';
-import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../../core/object-log/api.ts';
-import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
-import { ObjectFailures } from '../../../core/object-log/shared-failures.ts';
+import type { ByteShare } from '../../../core/base/byte-budget.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
+import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../../core/shared-log/api.ts';
+import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
+import { ObjectFailures } from '../../../core/shared-log/shared-failures.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { Scavenger } from '../../../core/scavenge/api.ts';
 import { createSecurity } from '../../../core/security/security.ts';
@@ -12,8 +12,8 @@ import type {
   SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
 } from '../../../core/streams/api.ts';
 import type { AppContext } from '../../../handlers/http/context.ts';
-import { logLevelOf } from '../../../local/config/options.ts';
-import { VERSION } from '../../../local/cli/version.ts';
+import { logLevelOf } from '../../runtime/config/options.ts';
+import { VERSION } from '../../runtime/version.ts';
 import { systemClock } from '../../clock.ts';
 import { nodeDigests } from '../../digests.ts';
 import { systemIds } from '../../ids.ts';

@@ -1,5 +1,5 @@
-import { SkuaError } from '../../../core/errors.ts';
-import { ConfigError } from '../../../local/config/option.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
+import { ConfigError } from '../../runtime/config/option.ts';
 
 /** Gives the text of the secret with this name or ARN. `variable` is what named it, for messages. */
 export type ReadSecret = (id: string, variable: string) => Promise<string>;

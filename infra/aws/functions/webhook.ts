@@ -1,4 +1,4 @@
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { ANONYMOUS } from '../../../core/security/principal.ts';
 import { receiveWebhook, webhookFailure } from '../../../handlers/connectors/webhook.ts';
 import { appOf } from '../../../handlers/http/context.ts';

@@ -1,10 +1,10 @@
 import type { MemberStore } from '../../../core/cluster/copy/member-store.ts';
 import type { RunningMembership } from '../../../core/cluster/membership/api.ts';
 import { createMembership } from '../../../core/cluster/membership/membership.ts';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { type NodeAddress, nodeKey } from '../../../core/ports/nodes.ts';
 import type { Peers } from '../../../core/ports/peers.ts';

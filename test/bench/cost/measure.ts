@@ -1,10 +1,10 @@
 import { MemoryObjects } from '../../support/memory-objects.ts';
 import type { ObjectCounts } from '../../support/counting-objects.ts';
 import { CountingObjects } from '../../support/counting-objects.ts';
-import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
-import { createDrive } from '../../../core/object-log/tick/drive.ts';
+import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
+import { createDrive } from '../../../core/shared-log/tick/drive.ts';
 import { createSchedule } from '../../../infra/schedule.ts';
-import { startScavenge } from '../../../core/object-log/tick/control.ts';
+import { startScavenge } from '../../../core/shared-log/tick/control.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { events, openCounted, tickOnce, worldOver } from '../object-stores.ts';
 import type { CountedInstance } from '../object-stores.ts';

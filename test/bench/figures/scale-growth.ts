@@ -2,7 +2,7 @@ import { closeSync, openSync, readdirSync, readSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { ANY } from '../../../core/streams/api.ts';
-import type { OpenStore } from '../../../core/store/open-store.ts';
+import type { OpenStore } from '../../../core/store/store.ts';
 import { encodedStream, encodedStreams, indexedLog } from '../encoded-log.ts';
 import { newEvent } from '../events.ts';
 import { median, row } from '../figure.ts';

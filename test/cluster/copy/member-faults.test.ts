@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { putI32 } from '../../../core/bytes.ts';
-import { SkuaError } from '../../../core/errors.ts';
-import { commitKey } from '../../../core/object-log/keys.ts';
+import { putI32 } from '../../../core/base/bytes.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
+import { commitKey } from '../../../core/shared-log/format/keys.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { ANY } from '../../../core/streams/api.ts';
-import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
+import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';
 import { listAll } from '../../../core/ports/object-store.ts';
-import { worldOf } from '../../object-log/setup.ts';
+import { worldOf } from '../../shared-log/setup.ts';
 import { Cluster, event } from './kit.ts';
 import { readRawLog } from '../../scavenge/raw-log.ts';
 

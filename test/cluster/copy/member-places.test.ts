@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { AllPosition } from '../../../core/streams/api.ts';
 import { ANY } from '../../../core/streams/api.ts';
-import { FRESH_DEFAULT_MS } from '../../../core/object-log/api.ts';
+import { FRESH_DEFAULT_MS } from '../../../core/shared-log/api.ts';
 import { listAll } from '../../../core/ports/object-store.ts';
 import { Cluster, event } from './kit.ts';
 

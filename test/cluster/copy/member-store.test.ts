@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { readRawLog } from '../../scavenge/raw-log.ts';
 import { CHUNK_BYTES, Cluster, event } from './kit.ts';
-import { SkuaError } from '../../../core/errors.ts';
-import { HookedObjects } from '../../object-log/setup.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
+import { HookedObjects } from '../../shared-log/setup.ts';
 import { ANY } from '../../../core/streams/api.ts';
 
 const SIGNAL = new AbortController().signal;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type PlacedCommit, placeInTail } from '../../../core/cluster/copy/place-in-tail.ts';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { CHUNK, groupAt, openTestLog } from '../../log/kit.ts';
 
 /** The files of the log end with commit 4, at 1 000. */

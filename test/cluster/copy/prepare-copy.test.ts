@@ -1,5 +1,5 @@
 import { describe, it } from 'vitest';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { expectCopy, prepare, TestLog } from './catch-up-kit.ts';
 
 describe('the files of a copy', () => {

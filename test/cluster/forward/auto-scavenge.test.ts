@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { FakeAutoScavenge } from '../../support/fake-auto-scavenge.ts';
 import { Members, silent } from './kit.ts';
 

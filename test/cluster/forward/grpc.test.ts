@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { AuditEntry } from '../../../core/ports/audit.ts';
 import type { Authenticator, Security } from '../../../core/security/api.ts';
 import type { EventStore } from '../../../core/streams/api.ts';

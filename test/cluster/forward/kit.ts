@@ -4,7 +4,7 @@ import { AskLeader } from '../../../core/cluster/ask-leader.ts';
 import { Patience } from '../../../core/cluster/patience.ts';
 import { WRITES_PATH, WritesElsewhere } from '../../../core/cluster/writes-elsewhere.ts';
 import { upToDateOf } from '../../../core/cluster/up-to-date.ts';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import type { Meter } from '../../../core/ports/meter.ts';
 import { createApp } from '../../../handlers/app.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { InboundCall, IngestStatus, WebhookIngest } from '../../../core/webhook/api.ts';
 import { FakeAutoScavenge } from '../../support/fake-auto-scavenge.ts';
 import { fakeConnectors } from '../../support/fake-connectors.ts';

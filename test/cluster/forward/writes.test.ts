@@ -8,7 +8,7 @@ import type { RunningSecurity } from '../../../core/security/security.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
 import { FORWARDED_HEADER } from '../../../handlers/http/forwarded.ts';
-import { encodeText } from '../../../core/text.ts';
+import { encodeText } from '../../../core/base/text.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import { event } from '../copy/kit.ts';
 import { EVENTS, Members, newId, PATIENCE_MS, unreachable } from './kit.ts';

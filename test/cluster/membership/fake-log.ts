@@ -1,8 +1,8 @@
 import type { MemberLog } from '../../../core/cluster/api.ts';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import type { Epoch } from '../../../core/ports/peers.ts';
-import { decodeText, encodeText } from '../../../core/text.ts';
+import { decodeText, encodeText } from '../../../core/base/text.ts';
 import type { Random } from '../../support/random.ts';
 
 /** What the bucket holds: who was first at a number has it. */

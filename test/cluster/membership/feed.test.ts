@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Feed } from '../../../core/cluster/membership/feed.ts';
 import type { MemberRecord } from '../../../core/cluster/membership/gossip.ts';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { CommitsReply, Peers } from '../../../core/ports/peers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { Random } from '../../support/random.ts';

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { MEMBERS_MAX } from '../../../core/cluster/membership/api.ts';
 import { checkGossip } from '../../../core/cluster/membership/check.ts';
 import { MemberTable } from '../../../core/cluster/membership/gossip.ts';
-import { isSkuaError } from '../../../core/errors.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
 import { type Log, silentLog } from '../../../core/ports/log.ts';
 import type { GossipEntry } from '../../../core/ports/peers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

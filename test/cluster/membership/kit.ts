@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { RunningMembership } from '../../../core/cluster/membership/api.ts';
 import { createMembership } from '../../../core/cluster/membership/membership.ts';
-import { isSkuaError, SkuaError } from '../../../core/errors.ts';
+import { isSkuaError, SkuaError } from '../../../core/base/errors.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import { type Log, silentLog } from '../../../core/ports/log.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isSkuaError, type SkuaError } from '../../../core/errors.ts';
+import { isSkuaError, type SkuaError } from '../../../core/base/errors.ts';
 import { cluster, Net, otherThan, type Process } from './kit.ts';
 
 const QUIET_MS = 30_000;

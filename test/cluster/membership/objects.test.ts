@@ -3,7 +3,7 @@ import { nodeObjectKey, type NodeNote, NODES_PREFIX, Registry } from '../../../c
 import { type Log, silentLog } from '../../../core/ports/log.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
 import { isKey } from '../../../core/ports/object-store.ts';
-import { encodeText } from '../../../core/text.ts';
+import { encodeText } from '../../../core/base/text.ts';
 import { CountingObjects } from '../../support/counting-objects.ts';
 import { cluster, Net, otherThan, type Process } from './kit.ts';
 

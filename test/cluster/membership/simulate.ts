@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { isSkuaError } from '../../../core/errors.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
 import { nodeKey } from '../../../core/ports/nodes.ts';
 import { Random } from '../../support/random.ts';
 import { BUCKET_TIMEOUT_MS } from './fake-log.ts';

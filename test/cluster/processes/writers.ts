@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Operation, Outcome } from '../../object-log/processes/history.ts';
+import type { Operation, Outcome } from '../../shared-log/processes/history.ts';
 import type { Random } from '../../support/random.ts';
 import { ask, codeOf, NoAnswer } from './http.ts';
 import type { Answer } from './http.ts';

@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { silentLog } from '../../../core/ports/log.ts';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { Keys } from '../../../core/ports/keys.ts';
 import { createPersistentSubscriptions } from '../../../core/persistent/engine.ts';
 import { createSecurity } from '../../../core/security/security.ts';
-import { streamHasher } from '../../../core/stream-hash.ts';
+import { streamHasher } from '../../../core/base/stream-hash.ts';
 import { createGrpc } from '../../../handlers/grpc.ts';
 import type { Grpc } from '../../../handlers/grpc.ts';
 import { expressionOf } from '../../../handlers/streams/expression.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { HOLD_MS } from '../../../core/backup/node/hold.ts';
-import { SkuaError } from '../../../core/errors.ts';
+import { HOLD_MS } from '../../../core/store/hold.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { BACKUP_ID, fakeBackups, HOLD_ID, SNAPSHOT } from '../../support/backup/fake-backups.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { harness, ORIGIN } from '../harness.ts';

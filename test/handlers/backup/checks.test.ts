@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { CheckReport } from '../../../core/backup/checks/checks.ts';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { BACKUP_ID, fakeBackups } from '../../support/backup/fake-backups.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { harness } from '../harness.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { CONNECTOR_BODY_BYTES_MAX } from '../../../handlers/connectors/requests.ts';
 import { base64, eventsOf, openWorld, SCRIPT } from '../../webhook/connectors/kit.ts';
 import type { Instance, World } from '../../webhook/connectors/kit.ts';

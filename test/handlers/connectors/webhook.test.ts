@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { InboundCall, WebhookIngest } from '../../../core/webhook/api.ts';
 import type { WebhookLimits } from '../../../handlers/http/context.ts';
 import { AS, secured } from '../secured.ts';

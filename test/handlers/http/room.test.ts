@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ByteBudget } from '../../../core/byte-budget.ts';
+import { ByteBudget } from '../../../core/base/byte-budget.ts';
 import type { App, Call, Reply } from '../../../handlers/http/context.ts';
 import { inRoom } from '../../../handlers/http/room.ts';
 import { fakeConnectors, fakeIngest } from '../../support/fake-connectors.ts';

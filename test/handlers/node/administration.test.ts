@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { Principal } from '../../../core/security/principal.ts';
 import { FakeNode } from '../../support/fake-node.ts';
 import { FakeSecurity } from '../../support/fake-security.ts';

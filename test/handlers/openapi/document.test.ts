@@ -1,13 +1,13 @@
 import { parkedStreamOf } from '../../../core/persistent/api.ts';
 import { describe, expect, test } from 'vitest';
 import { ScavengeOrders } from '../../../core/auto-scavenge/orders.ts';
-import { HOLD_MS } from '../../../core/backup/node/hold.ts';
-import { SkuaError } from '../../../core/errors.ts';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { HOLD_MS } from '../../../core/store/hold.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
-import { decodeText } from '../../../core/text.ts';
+import { decodeText } from '../../../core/base/text.ts';
 import { createApp, ROUTES, routesFor } from '../../../handlers/app.ts';
 import { contextOf } from '../../support/app-context.ts';
 import type { FlatContext } from '../../support/app-context.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
-import type { ErrorCode } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
+import type { ErrorCode } from '../../../core/base/errors.ts';
 import { AUTO_SCAVENGE_ROUTES, SCHEDULE_BODY_BYTES_MAX } from '../../../handlers/scavenging/auto-scavenge.ts';
 import type { FlatContext } from '../../support/app-context.ts';
 import { FakeAutoScavenge, STATUSES } from '../../support/fake-auto-scavenge.ts';

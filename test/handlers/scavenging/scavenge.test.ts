@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
-import { TOMBSTONE } from '../../../core/log/records.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
+import { TOMBSTONE } from '../../../core/log/format/records.ts';
 import type { DryRunReport, Explanation } from '../../../core/scavenge/api.ts';
 import { ATOM, harness, linksOf } from '../harness.ts';
 

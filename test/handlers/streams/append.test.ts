@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
-import type { ErrorCode } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
+import type { ErrorCode } from '../../../core/base/errors.ts';
 import { ATOM, EVENTS, harness, ORIGIN } from '../harness.ts';
 
 const ID = '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { ANONYMOUS, SYSTEM } from '../../../core/security/principal.ts';
 import type { Principal } from '../../../core/security/principal.ts';
-import { encodeText } from '../../../core/text.ts';
+import { encodeText } from '../../../core/base/text.ts';
 import { requireAccess } from '../../../handlers/http/authorization.ts';
 import { DEFAULT_OPTIONS } from '../../../handlers/http/context.ts';
 import type { Access, App, AppOptions, Call } from '../../../handlers/http/context.ts';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { StoredEvent } from '../../../core/streams/api.ts';
-import { TOMBSTONE } from '../../../core/log/records.ts';
-import { decodeText, encodeText } from '../../../core/text.ts';
-import { timestampText } from '../../../core/time.ts';
+import { TOMBSTONE } from '../../../core/log/format/records.ts';
+import { decodeText, encodeText } from '../../../core/base/text.ts';
+import { timestampText } from '../../../core/base/time.ts';
 
 import { JsonBytes, written } from '../../../handlers/http/json-bytes.ts';
 import { isOnePiece, writeLine, writeLinePieces } from '../../../handlers/streams/feed.ts';

@@ -1,6 +1,6 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { fakePage, PAGE_HTML, SCRIPT, SCRIPT_NAME } from '../../support/fake-page.ts';
 import { harness, ORIGIN } from '../harness.ts';
 import { AS, secured } from '../secured.ts';

@@ -1,5 +1,5 @@
-import { isSkuaError } from '../../../core/errors.ts';
-import type { SkuaError } from '../../../core/errors.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
+import type { SkuaError } from '../../../core/base/errors.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import type { ObjectPlace, ObjectStore } from '../../../core/ports/object-store.ts';
 import { openObjects } from '../../../infra/objects/open.ts';

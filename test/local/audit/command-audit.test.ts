@@ -2,10 +2,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { withAudit } from '../../../local/audit/command-audit.ts';
 import { backupPruneCommand, restoreCommand } from '../../../local/commands/backup.ts';
-import { EXIT } from '../../../local/cli/io.ts';
+import { EXIT } from '../../../infra/runtime/io.ts';
 import { FakeIo } from '../support.ts';
 
 let root: string;

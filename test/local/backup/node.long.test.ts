@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { restoreBackup } from '../../../core/backup/restore/restore.ts';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
 import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
 import { lastOf } from '../../backup/hold-kit.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { defineCommand } from '../../../local/cli/command.ts';
-import type { ExitCode } from '../../../local/cli/io.ts';
-import { address, flag, integer, text, texts } from '../../../local/cli/options.ts';
+import type { ExitCode } from '../../../infra/runtime/io.ts';
+import { address, flag, integer, text, texts } from '../../../infra/runtime/command-options.ts';
 import { parseArguments } from '../../../local/cli/run.ts';
-import { didYouMean, editDistance, UsageError } from '../../../local/cli/failure.ts';
+import { didYouMean, editDistance, UsageError } from '../../../infra/runtime/failure.ts';
 
 const command = defineCommand({
   name: 'try',

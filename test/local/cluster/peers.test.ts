@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { createApp } from '../../../handlers/app.ts';

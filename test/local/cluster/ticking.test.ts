@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from 'vitest';
-import { newestManifest } from '../../../core/object-log/manifest.ts';
+import { newestManifest } from '../../../core/shared-log/format/manifest.ts';
 import { silentLog } from '../../../core/ports/log.ts';
-import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { nodeDigests } from '../../../infra/digests.ts';

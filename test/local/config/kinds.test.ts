@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { boolean, hosts, integer, ip, list, oneOf, origins, path, powerOfTwo, size, text, texts } from '../../../local/config/kinds.ts';
-import type { Kind } from '../../../local/config/kinds.ts';
+import { boolean, hosts, integer, ip, list, oneOf, origins, path, powerOfTwo, size, text, texts } from '../../../infra/runtime/config/kinds.ts';
+import type { Kind } from '../../../infra/runtime/config/kinds.ts';
 
 const chunk = size({ min: 131_072, max: 1_073_741_824, multipleOf: 4_096 });
 const filter = size({ min: 10_000, max: 4_000_000_000, or: 0 });

@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ConfigError } from '../../../local/config/option.ts';
+import { ConfigError } from '../../../infra/runtime/config/option.ts';
 import { MASK } from '../../../local/config/config.ts';
 import { loadConfig } from '../../../local/config/load-config.ts';
-import { logLevelOf, OPTIONS } from '../../../local/config/options.ts';
+import { logLevelOf, OPTIONS } from '../../../infra/runtime/config/options.ts';
 import { readConfigFile } from '../../../local/config/yaml.ts';
 import { load, problems, problemsOf } from './support.ts';
 

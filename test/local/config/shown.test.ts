@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { dumpLines, optionsPage } from '../../../local/config/show-options.ts';
-import { commandLineName, environmentName } from '../../../local/config/names.ts';
-import { OPTION_GROUPS, OPTIONS } from '../../../local/config/options.ts';
+import { commandLineName, environmentName } from '../../../infra/runtime/config/names.ts';
+import { OPTION_GROUPS, OPTIONS } from '../../../infra/runtime/config/options.ts';
 import { readStartWords } from '../../../local/config/load-config.ts';
 import { runProgram } from '../../../local/cli/run.ts';
 import { COMMANDS } from '../../../local/commands/all.ts';

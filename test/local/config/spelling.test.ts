@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { boolean, integer, list } from '../../../local/config/kinds.ts';
-import { commandLineName, environmentName, Names } from '../../../local/config/names.ts';
-import { flag, option, optional } from '../../../local/config/option.ts';
-import { OPTION_GROUPS, OPTIONS } from '../../../local/config/options.ts';
-import { ABSENT_OPTIONS } from '../../../local/config/reference.ts';
+import { boolean, integer, list } from '../../../infra/runtime/config/kinds.ts';
+import { commandLineName, environmentName, Names } from '../../../infra/runtime/config/names.ts';
+import { flag, option, optional } from '../../../infra/runtime/config/option.ts';
+import { OPTION_GROUPS, OPTIONS } from '../../../infra/runtime/config/options.ts';
+import { ABSENT_OPTIONS } from '../../../infra/runtime/config/reference.ts';
 import { load, problems } from './support.ts';
 
 describe('names', () => {

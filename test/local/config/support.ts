@@ -1,7 +1,7 @@
 import type { Config } from '../../../local/config/config.ts';
-import { ConfigError } from '../../../local/config/option.ts';
+import { ConfigError } from '../../../infra/runtime/config/option.ts';
 import { loadConfig } from '../../../local/config/load-config.ts';
-import type { OptionGroup } from '../../../local/config/option.ts';
+import type { OptionGroup } from '../../../infra/runtime/config/option.ts';
 
 export interface Given {
   readonly env?: Readonly<Record<string, string>>;

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { Scavenger } from '../../../core/scavenge/api.ts';
 import { COMPLETED_TYPE, TRACES_TYPE } from '../../../core/scavenge/history.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
-import { encodeText } from '../../../core/text.ts';
+import { encodeText } from '../../../core/base/text.ts';
 import { scavengeNow } from '../../../local/embedded/scavenging.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 

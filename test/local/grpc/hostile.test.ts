@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { SkuaError } from '../../../core/errors.ts';
+import type { SkuaError } from '../../../core/base/errors.ts';
 import { Flow } from '../../../local/http/flow.ts';
 import { readBody } from '../../../local/http/request.ts';
 import type { GrpcTransport } from '../../../handlers/grpc/call.ts';

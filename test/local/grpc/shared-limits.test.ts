@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { GrpcEnding, GrpcTransport } from '../../../handlers/grpc/call.ts';
 import { Flow } from '../../../local/http/flow.ts';
 import { calledBy } from '../../../local/http/request.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addressRanges } from '../../../local/config/kinds.ts';
+import { addressRanges } from '../../../infra/runtime/config/kinds.ts';
 import { proxySide, TrustedProxies } from '../../../local/http/client-address.ts';
 
 const PROXIES = new TrustedProxies(['10.0.0.0/8', '192.0.2.1', '2001:db8:aa::/48']);

@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { LogFiles, logFileName } from '../../../local/log/log-files.ts';
 import type { LogFileSettings } from '../../../local/log/log-files.ts';
-import { jsonLine, localTime } from '../../../local/log/log-line.ts';
+import { jsonLine, localTime } from '../../../infra/runtime/log-line.ts';
 import { createLog, createNodeLog, logFolder } from '../../../local/log/logger.ts';
 import type { LogSettings } from '../../../local/log/logger.ts';
 

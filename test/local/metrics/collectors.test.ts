@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
-import type { OpenStore } from '../../../core/store/open-store.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
+import type { OpenStore } from '../../../core/store/store.ts';
 import { systemClock } from '../../../infra/clock.ts';
 import { createMetrics } from '../../../local/metrics/metrics.ts';
 import { RecentRate, watchProcess } from '../../../local/metrics/process-metrics.ts';

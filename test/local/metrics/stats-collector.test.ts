@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
-import type { OpenStore } from '../../../core/store/open-store.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
+import type { OpenStore } from '../../../core/store/store.ts';
 import type { StatsTree } from '../../../handlers/http/node-control.ts';
 import { createMetrics } from '../../../local/metrics/metrics.ts';
 import { StatsCollector } from '../../../local/metrics/stats-collector.ts';

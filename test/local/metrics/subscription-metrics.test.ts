@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parkedStreamOf } from '../../../core/persistent/api.ts';
-import { SkuaError } from '../../../core/errors.ts';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { createMetrics } from '../../../local/metrics/metrics.ts';
 import { subscriptionMetrics } from '../../../local/metrics/subscription-metrics.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { lastEpoch } from '../../../local/node/control.ts';
 import { openTestStore } from '../../support/test-store.ts';
 

@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { loadConfig } from '../../../local/config/load-config.ts';
-import type { Values as AllValues } from '../../../local/config/options.ts';
+import type { Values as AllValues } from '../../../infra/runtime/config/options.ts';
 import { createReloader } from '../../../local/node/reload.ts';
 import type { ReloadableConfig, ReloaderOptions } from '../../../local/node/reload.ts';
 import { listenForHangUp } from '../../../local/cli/signals.ts';

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
-import { createDrive } from '../../../core/object-log/tick/drive.ts';
+import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
+import { createDrive } from '../../../core/shared-log/tick/drive.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
-import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { createSchedule } from '../../../infra/schedule.ts';
-import { SELF } from '../../../local/on-objects/scavengers.ts';
+import { SELF } from '../../../infra/runtime/scavengers.ts';
 import { Ticker } from '../../../local/on-objects/ticker.ts';
-import { AutoClock } from '../../object-log/auto-clock.ts';
-import { worldOf } from '../../object-log/tick-kit.ts';
+import { AutoClock } from '../../shared-log/auto-clock.ts';
+import { worldOf } from '../../shared-log/tick-kit.ts';
 
 const TICKS = 6;
 

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
-import { TOMBSTONE } from '../../../core/log/records.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
+import { TOMBSTONE } from '../../../core/log/format/records.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { DryRunChunk, DryRunReport } from '../../../core/scavenge/api.ts';
-import { encodeText } from '../../../core/text.ts';
+import { encodeText } from '../../../core/base/text.ts';
 import { createApp } from '../../../handlers/app.ts';
 import { systemClock } from '../../../infra/clock.ts';
 import { systemIds } from '../../../infra/ids.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { inParallel } from '../../../core/in-parallel.ts';
+import { inParallel } from '../../../core/base/in-parallel.ts';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
 import { append, CHUNK_BYTES } from '../../backup/copy-kit.ts';
 import { openTestStore } from '../../support/test-store.ts';

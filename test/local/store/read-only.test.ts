@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { snapshotOfDirectory } from '../../../core/backup/source/snapshot.ts';
-import { SkuaError } from '../../../core/errors.ts';
+import { snapshotOfDirectory } from '../../../core/store/snapshot.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { silentLog } from '../../../core/ports/log.ts';
-import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
-import { OverStorage } from '../../../core/ports/over-storage.ts';
+import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
+import { OverStorage } from '../../../core/memory/over-storage.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { append, CHUNK_BYTES } from '../../backup/copy-kit.ts';

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { daysLeft } from '../../../local/tls/certificate-set.ts';
 import { isSystemStore, loadCertificates, loadConfigured } from '../../../local/tls/load-certificates.ts';
 import type { CertificateOptions } from '../../../local/tls/load-certificates.ts';

@@ -1,8 +1,8 @@
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { NodeAddress, NoReply } from '../../../core/ports/nodes.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import type { NewEvent } from '../../../core/streams/api.ts';
-import { encodeText } from '../../../core/text.ts';
+import { encodeText } from '../../../core/base/text.ts';
 import { LightLog } from '../../auto-scavenge/light-store.ts';
 import { Random } from '../../support/random.ts';
 import { Judge } from './judge.ts';

@@ -1,7 +1,7 @@
 import type { ScavengeOrders } from '../../../core/auto-scavenge/orders.ts';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { AdminReply } from '../../../core/ports/admin-calls.ts';
-import { encodeText } from '../../../core/text.ts';
+import { encodeText } from '../../../core/base/text.ts';
 
 type Asked = Pick<ScavengeOrders, 'start' | 'stop' | 'asked' | 'last'>;
 

@@ -5,7 +5,7 @@ import type { AskedOrders } from '../../../core/auto-scavenge/single-node.ts';
 import { CYCLES_STREAM } from '../../../core/auto-scavenge/streams.ts';
 import type { Membership } from '../../../core/cluster/api.ts';
 import { createClusterNodes } from '../../../core/cluster/nodes.ts';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { AdminReply } from '../../../core/ports/admin-calls.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import { silentLog } from '../../../core/ports/log.ts';

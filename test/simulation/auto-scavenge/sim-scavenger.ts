@@ -1,4 +1,4 @@
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { LastScavenge, ScavengeResult, Scavenger } from '../../../core/scavenge/api.ts';
 import type { Random } from '../../support/random.ts';
 import type { Timeline } from './timeline.ts';

@@ -1,4 +1,4 @@
-import { isSkuaError } from '../../../core/errors.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
 import { Cluster } from './cluster.ts';
 import type { SimOptions } from './cluster.ts';
 import { LOST_MS, SimNode } from './sim-node.ts';

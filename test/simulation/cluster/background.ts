@@ -1,12 +1,12 @@
-import { isSkuaError } from '../../../core/errors.ts';
-import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
-import { tick } from '../../../core/object-log/tick/tick.ts';
-import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
+import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
+import { tick } from '../../../core/shared-log/tick/tick.ts';
+import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import type { FunctionSlot } from './clients.ts';
 import { PASSING } from './codes.ts';
 import { objectOptions } from './open-member.ts';
-import type { SimProcess } from '../object-log/sim-process.ts';
+import type { SimProcess } from '../shared-log/sim-process.ts';
 import type { SimMember } from './sim-member.ts';
 import { REMOVE_AFTER_MS, type World } from './world.ts';
 

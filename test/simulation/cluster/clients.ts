@@ -1,6 +1,6 @@
-import type { ObjectInstance } from '../../../core/object-log/api.ts';
+import type { ObjectInstance } from '../../../core/shared-log/api.ts';
 import { ANY, type EventStore, type NewEvent, NO_STREAM, STREAM_EXISTS } from '../../../core/streams/api.ts';
-import type { SimProcess } from '../object-log/sim-process.ts';
+import type { SimProcess } from '../shared-log/sim-process.ts';
 import { forward } from './forwarding.ts';
 import { type Answer, answered, comesAgain, put, type Request } from './requests.ts';
 import type { SimMember } from './sim-member.ts';

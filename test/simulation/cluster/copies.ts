@@ -1,4 +1,4 @@
-import { streamHasher } from '../../../core/stream-hash.ts';
+import { streamHasher } from '../../../core/base/stream-hash.ts';
 import { checkClosed } from '../../scavenge/random-check.ts';
 import { emptiedBytes, readRawLog } from '../../scavenge/raw-log.ts';
 import { isCrash } from '../../support/crash.ts';

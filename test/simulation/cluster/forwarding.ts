@@ -1,4 +1,4 @@
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { HeldWrite } from '../../../core/cluster/patience.ts';
 import { answered, type Answer, comesAgain, type Outcome, put, type Request } from './requests.ts';
 import type { SimMember } from './sim-member.ts';

@@ -1,6 +1,6 @@
 import { ANY } from '../../../core/streams/api.ts';
-import { isSkuaError } from '../../../core/errors.ts';
-import { openObjectStore } from '../../../core/object-log/instance/instance.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
+import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { isEnd, tickOnce } from './background.ts';
 import type { Clients } from './clients.ts';
 import { checkCopy } from './copies.ts';

@@ -1,9 +1,9 @@
 import { type MemberStore, openMemberStore } from '../../../core/cluster/copy/member-store.ts';
-import { InlineJobs } from '../../../core/ports/inline-jobs.ts';
+import { InlineJobs } from '../../../core/memory/inline-jobs.ts';
 import { type Log, silentLog } from '../../../core/ports/log.ts';
 import type { ScavengeStates } from '../../../core/ports/scavenge-state.ts';
 import { JOBS } from '../../../core/workers/jobs.ts';
-import type { SimProcess } from '../object-log/sim-process.ts';
+import type { SimProcess } from '../shared-log/sim-process.ts';
 import type { SimDisk } from './sim-disk.ts';
 import { CHUNK_BYTES } from './truth.ts';
 import { FRESH_MS, REMOVE_AFTER_MS, type World } from './world.ts';

@@ -1,4 +1,4 @@
-import { isSkuaError } from '../../../core/errors.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
 import { type AllPosition, PAGE_EVENTS_MAX, type StoredEvent } from '../../../core/streams/api.ts';
 import type { OpenedMember } from './open-member.ts';
 import { PASSING } from './codes.ts';

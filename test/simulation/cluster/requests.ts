@@ -1,4 +1,4 @@
-import { isSkuaError, type SkuaError } from '../../../core/errors.ts';
+import { isSkuaError, type SkuaError } from '../../../core/base/errors.ts';
 import { ANY, type EventStore, type NewEvent, STREAM_EXISTS } from '../../../core/streams/api.ts';
 import { PASSING, REFUSALS } from './codes.ts';
 import { checkStream } from './reads.ts';

@@ -4,7 +4,7 @@ import { isCrash } from '../../support/crash.ts';
 import type { FaultyStorage } from '../../support/faulty-storage.ts';
 import type { Random } from '../../support/random.ts';
 import type { Timeline } from '../auto-scavenge/timeline.ts';
-import type { SimProcess } from '../object-log/sim-process.ts';
+import type { SimProcess } from '../shared-log/sim-process.ts';
 
 /** How the disk of a member is at the moment. */
 export interface DiskHealth {

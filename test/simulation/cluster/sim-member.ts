@@ -1,9 +1,9 @@
 import { Patience } from '../../../core/cluster/patience.ts';
-import { isSkuaError, type SkuaError } from '../../../core/errors.ts';
-import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
+import { isSkuaError, type SkuaError } from '../../../core/base/errors.ts';
+import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';
 import type { RestartMode } from '../../support/faulty-file.ts';
-import type { SimProcess } from '../object-log/sim-process.ts';
+import type { SimProcess } from '../shared-log/sim-process.ts';
 import { type OpenedMember, openMember } from './open-member.ts';
 import { type DiskHealth, SimDisk } from './sim-disk.ts';
 import { PATIENCE_MS } from './truth.ts';

@@ -1,4 +1,4 @@
-import { isSkuaError } from '../../../core/errors.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
 import type { AllPosition, SubscriptionMessage } from '../../../core/streams/api.ts';
 import { PASSING } from './codes.ts';
 import type { SimMember } from './sim-member.ts';

@@ -1,8 +1,8 @@
-import { decodeEpoch, decodePrepare, FLAG_STREAM_DELETE, PREPARE, RecordFrame, SYSTEM, TOMBSTONE } from '../../../core/log/records.ts';
-import { type Commit, decodeCommitObject } from '../../../core/object-log/commit-object.ts';
-import { commitNumberOf } from '../../../core/object-log/keys.ts';
+import { decodeEpoch, decodePrepare, FLAG_STREAM_DELETE, PREPARE, RecordFrame, SYSTEM, TOMBSTONE } from '../../../core/log/format/records.ts';
+import { type Commit, decodeCommitObject } from '../../../core/shared-log/format/commit-object.ts';
+import { commitNumberOf } from '../../../core/shared-log/format/keys.ts';
 import { eachRecord } from '../../../core/streams/apply-committed.ts';
-import { decodeText } from '../../../core/text.ts';
+import { decodeText } from '../../../core/base/text.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { doomedBy, emptiedBy, type Point } from '../../scavenge/model.ts';
 import { ticksOf } from '../../scavenge/raw-log.ts';

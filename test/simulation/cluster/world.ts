@@ -1,4 +1,4 @@
-import type { ObjectWorld } from '../../../core/object-log/api.ts';
+import type { ObjectWorld } from '../../../core/shared-log/api.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
@@ -7,8 +7,8 @@ import { nodeDigests } from '../../../infra/digests.ts';
 import { Random } from '../../support/random.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import { Timeline } from '../auto-scavenge/timeline.ts';
-import { SimObjects } from '../object-log/sim-objects.ts';
-import { EPOCH_MS, SimProcess } from '../object-log/sim-process.ts';
+import { SimObjects } from '../shared-log/sim-objects.ts';
+import { EPOCH_MS, SimProcess } from '../shared-log/sim-process.ts';
 import { Judge } from './judge.ts';
 
 /** Replies count, and removed objects are kept, for seconds here instead of minutes and hours: pauses are as much shorter. */

@@ -1,11 +1,11 @@
 import { createBackup } from '../../../core/backup/create/create.ts';
 import type { CreateBackupOptions, CreatedBackup } from '../../../core/backup/create/create.ts';
-import { blobsOf } from '../../../core/backup/repository/manifest.ts';
-import type { Manifest } from '../../../core/backup/repository/manifest.ts';
+import { blobsOf } from '../../../core/backup/format/manifest.ts';
+import type { Manifest } from '../../../core/backup/format/manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
-import type { BackupSource, Snapshot } from '../../../core/backup/source/source.ts';
+import type { BackupSource, Snapshot } from '../../../core/store/source.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
-import type { OpenStore } from '../../../core/store/open-store.ts';
+import type { OpenStore } from '../../../core/store/store.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { SeededIds } from '../seeded-ids.ts';

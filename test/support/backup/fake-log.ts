@@ -1,9 +1,9 @@
-import type { Manifest } from '../../../core/backup/repository/manifest.ts';
+import type { Manifest } from '../../../core/backup/format/manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
-import type { ShippableLog } from '../../../core/backup/ship/log.ts';
-import { encodeHeader, HEADER_BYTES } from '../../../core/log/chunk-format.ts';
-import { encodePrepare, FLAG_DATA, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FLAG_COMMITTED, prepareFrameBytes } from '../../../core/log/records.ts';
-import { guidFromUuidBytes, guidToText } from '../../../core/guid.ts';
+import type { ShippableLog } from '../../../core/store/shippable-log.ts';
+import { encodeHeader, HEADER_BYTES } from '../../../core/log/format/chunk-format.ts';
+import { encodePrepare, FLAG_DATA, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FLAG_COMMITTED, prepareFrameBytes } from '../../../core/log/format/records.ts';
+import { guidFromUuidBytes, guidToText } from '../../../core/base/guid.ts';
 import { SeededIds } from '../seeded-ids.ts';
 
 export const NODE_ID = '5f0c6a3e-3c51-4f6a-9d0b-6f1f2f9a7c11';

@@ -1,12 +1,12 @@
-import type { Manifest } from '../../../core/backup/repository/manifest.ts';
+import type { Manifest } from '../../../core/backup/format/manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
-import { isSkuaError } from '../../../core/errors.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
 import { MemoryObjects } from '../memory-objects.ts';
-import { MemoryScavengeStates } from '../../../core/ports/memory-scavenge-state.ts';
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import { ANY } from '../../../core/streams/api.ts';
-import type { OpenStore } from '../../../core/store/open-store.ts';
+import type { OpenStore } from '../../../core/store/store.ts';
 import { type RawRecord, readRawLog } from '../../scavenge/raw-log.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { Random } from '../random.ts';

@@ -1,12 +1,12 @@
 import { expect } from 'vitest';
-import type { Manifest, ShippedPiece } from '../../../core/backup/repository/manifest.ts';
+import type { Manifest, ShippedPiece } from '../../../core/backup/format/manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
 import { Shipper } from '../../../core/backup/ship/shipper.ts';
 import type { BaseReason, ShipperParts } from '../../../core/backup/ship/shipper.ts';
 import { listAll } from '../../../core/ports/object-store.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import { MemoryObjects } from '../memory-objects.ts';
-import type { ShippableLog } from '../../../core/backup/ship/log.ts';
+import type { ShippableLog } from '../../../core/store/shippable-log.ts';
 import { ManualClock } from '../manual-clock.ts';
 
 export interface TestShipper { readonly shipper: Shipper; readonly wanted: BaseReason[] }

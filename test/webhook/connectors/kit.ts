@@ -1,8 +1,8 @@
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import type { RoutingCall, RoutingResult, RoutingSandbox } from '../../../core/ports/routing-sandbox.ts';
 import { SealedSecrets } from '../../../core/security/sealed-secrets.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
-import { decodeText } from '../../../core/text.ts';
+import { decodeText } from '../../../core/base/text.ts';
 import type { Settings } from '../../../core/webhook/api.ts';
 import { createConnectors } from '../../../core/webhook/connectors/registry.ts';
 import type { RunningConnectors } from '../../../core/webhook/connectors/registry.ts';

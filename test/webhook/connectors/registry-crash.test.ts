@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { RunningConnectors } from '../../../core/webhook/connectors/registry.ts';
 import { json, outcome } from '../../security/kit.ts';
 import { Random } from '../../support/random.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { ActiveConnector } from '../../../core/webhook/active.ts';
 import type { Connector } from '../../../core/webhook/api.ts';
 import type { RunningConnectors } from '../../../core/webhook/connectors/registry.ts';

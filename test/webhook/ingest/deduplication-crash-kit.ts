@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { OpenStore } from '../../../core/store/open-store.ts';
+import type { OpenStore } from '../../../core/store/store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { Random } from '../../support/random.ts';
 import { TEST_NOW_MS } from '../../support/test-store.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import type { SignatureSettings } from '../../../core/webhook/active.ts';
 import { deliveryEventId } from '../../../core/webhook/ingest/delivery.ts';
 import { signCall } from '../../../core/webhook/signatures/signatures.ts';
-import { encodeText } from '../../../core/text.ts';
+import { encodeText } from '../../../core/base/text.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
 import { TEST_NOW_MS } from '../../support/test-store.ts';
 import { callOf, dataOf, noteAsBefore, openRig, REJECTIONS, until } from './kit.ts';

@@ -1,10 +1,10 @@
-import { MemoryStorage } from '../../../core/ports/memory-storage.ts';
+import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import type { Meter, MeterLabels } from '../../../core/ports/meter.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import type { StreamAccess } from '../../../core/security/api.ts';
-import type { OpenStore } from '../../../core/store/open-store.ts';
+import type { OpenStore } from '../../../core/store/store.ts';
 import { ANY, type EventStore, type StoredEvent } from '../../../core/streams/api.ts';
-import { decodeText, encodeText } from '../../../core/text.ts';
+import { decodeText, encodeText } from '../../../core/base/text.ts';
 import type { ActiveConnector, ActiveConnectors, Drain, WebhookSettings } from '../../../core/webhook/active.ts';
 import type { InboundCall } from '../../../core/webhook/api.ts';
 import { deliveryEventId } from '../../../core/webhook/ingest/delivery.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../core/errors.ts';
+import { SkuaError } from '../../../core/base/errors.ts';
 import { REJECTIONS_A_MINUTE, withoutValues } from '../../../core/webhook/ingest/rejections.ts';
 import { dataOf, openRig, REJECTIONS, until } from './kit.ts';
 import type { Rig } from './kit.ts';

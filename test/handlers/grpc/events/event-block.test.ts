@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { TOMBSTONE } from '../../../../core/log/records.ts';
+import { TOMBSTONE } from '../../../../core/log/format/records.ts';
 import type { StoredEvent } from '../../../../core/streams/api.ts';
-import { encodeText } from '../../../../core/text.ts';
+import { encodeText } from '../../../../core/base/text.ts';
 import { eventBlock } from '../../../../handlers/grpc/events/event-block.ts';
 import { writeReadResp as writePersistent } from '../../../../handlers/grpc/messages/persistent-subscriptions.ts';
 import { writeReadResp } from '../../../../handlers/grpc/messages/streams.ts';

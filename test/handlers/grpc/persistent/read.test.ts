@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { TOMBSTONE } from '../../../../core/log/records.ts';
+import { TOMBSTONE } from '../../../../core/log/format/records.ts';
 import type { StoredEvent } from '../../../../core/streams/api.ts';
-import { encodeText } from '../../../../core/text.ts';
+import { encodeText } from '../../../../core/base/text.ts';
 import type { Json } from '../../../grpc/codec.ts';
 import { AS } from '../../secured.ts';
 import { AT, DENIED, kit, streamNamed, UNHANDLED } from './kit.ts';

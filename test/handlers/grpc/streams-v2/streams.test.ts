@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SkuaError } from '../../../../core/errors.ts';
+import { SkuaError } from '../../../../core/base/errors.ts';
 import { StreamsServiceService } from '../../../../handlers/grpc/messages/streams-v2.ts';
 import { toJson } from '../../../grpc/codec.ts';
 import type { Json } from '../../../grpc/codec.ts';

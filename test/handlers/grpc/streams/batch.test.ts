@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SkuaError } from '../../../../core/errors.ts';
+import { SkuaError } from '../../../../core/base/errors.ts';
 import { statusOf } from '../../../../handlers/grpc/streams/batch-errors.ts';
 import type { App } from '../../../../handlers/http/context.ts';
 import { toBytes } from '../../../grpc/codec.ts';

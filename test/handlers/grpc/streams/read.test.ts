@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ByteBudget } from '../../../../core/byte-budget.ts';
+import { ByteBudget } from '../../../../core/base/byte-budget.ts';
 import { ANY } from '../../../../core/streams/api.ts';
 import type { Json } from '../../../grpc/codec.ts';
 import { securedGrpc } from '../../../grpc/harness.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ANY } from '../../../../core/streams/api.ts';
-import type { EventStoreInternals } from '../../../../core/streams/event-store.ts';
+import type { EventStoreInternals } from '../../../../core/streams/streams.ts';
 import type { Json } from '../../../grpc/codec.ts';
 import { securedGrpc } from '../../../grpc/harness.ts';
 import type { ScriptedCall } from '../../../grpc/harness.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SkuaError } from '../../../../core/errors.ts';
+import { SkuaError } from '../../../../core/base/errors.ts';
 import { grpcHarness } from '../../../grpc/harness.ts';
 import { AS, basic } from '../../secured.ts';
 import { audited } from '../audited.ts';

@@ -1,0 +1,46 @@
+import type { SkuaError } from '../../base/errors.ts';
+
+/** What the verifier says. */
+
+/** What is wrong. */
+export interface ProofFinding {
+  readonly kind: 'finding';
+  readonly code:
+    /** A record is there with other content. */
+    | 'changed'
+    /** A record is gone, and no receipt says so. */
+    | 'removed'
+    /** A record is there that was not, or that a scavenge removed. */
+    | 'added'
+    /** A record lies where records of its position do not. */
+    | 'moved'
+    /** A file can't be read as records any further. */
+    | 'unreadable'
+    /** Records are told as removed or changed by receipts that no anchor covers; only where those are not let pass. */
+    | 'uncovered'
+    /** The hash over all records below the position differs from that of the anchor. */
+    | 'chain'
+    /** The receipts are not those that the anchor covers. */
+    | 'receipts'
+    /** The log ends before the anchor. */
+    | 'cut';
+  readonly file: string | null;
+  /** In the log. */
+  readonly position: number | null;
+  readonly message: string;
+}
+
+/** What is no harm to any record, but to be known. */
+export interface ProofNote { readonly kind: 'note'; readonly file: string | null; readonly message: string }
+
+export interface ProofProgress { readonly kind: 'progress'; readonly bytesDone: number; readonly bytesTotal: number }
+
+export type Said = ProofFinding | ProofNote | ProofProgress;
+
+export function finding(code: ProofFinding['code'], file: string | null, position: number | null, message: string): ProofFinding {
+  return { kind: 'finding', code, file, position, message };
+}
+
+export function unreadable(name: string, error: SkuaError): ProofFinding {
+  return finding('unreadable', name, null, `${name} can't be read: ${error.message}`);
+}

@@ -1,0 +1,84 @@
+import { isSkuaError, SkuaError } from '../base/errors.ts';
+import { CHUNK_SIZE_MAX_BYTES, CHUNK_SIZE_MIN_BYTES } from '../log/format/chunk-format.ts';
+import type { ObjectStore } from '../ports/object-store.ts';
+import { CHUNK_SIZE_DEFAULT_BYTES, type ObjectLogOptions, type ObjectWorld } from './api.ts';
+import { newUuid, PROBE_PREFIX } from './format/keys.ts';
+import { createManifest, newestManifest, type ObjectManifest } from './format/manifest.ts';
+
+/** Creates of one key that race in a probe; exactly one may win. */
+const PROBE_CREATES = 8;
+const PROBES_MAX = 5;
+
+/** The newest manifest of the store under the prefix, which is created where there is none, and is marked as a cluster's where that is asked for. Throws `prefix_unsuitable`, and `storage_unreachable` where there is none and `mustExist` says that there was one. */
+export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions): Promise<ObjectManifest> {
+  const { objects, digests } = world;
+  const newest = await newestManifest(objects, digests);
+  if (newest !== null) return asAsked(world, options, newest);
+  if (options.mustExist === true) throw new SkuaError('storage_unreachable', `There is no log in ${objects.place}, where there was one: the place was emptied, or another one lies there. A log is begun once, and never in place of one that is gone. Put it back; \`skua cluster reset\` begins a new one from a copy.`, { place: objects.place });
+  const chunkSizeBytes = options.chunkSizeBytes ?? CHUNK_SIZE_DEFAULT_BYTES;
+  if (!Number.isInteger(chunkSizeBytes) || chunkSizeBytes < CHUNK_SIZE_MIN_BYTES || chunkSizeBytes > CHUNK_SIZE_MAX_BYTES) {
+    throw new SkuaError('bad_option', `chunkSizeBytes is ${chunkSizeBytes}; it must be a whole number from ${CHUNK_SIZE_MIN_BYTES} to ${CHUNK_SIZE_MAX_BYTES}.`, { option: 'chunkSizeBytes', value: chunkSizeBytes });
+  }
+  await objects.begin?.();
+  await probe(world);
+  const first: ObjectManifest = {
+    format: 1, number: 1, storeId: newUuid(world.ids), writtenMs: Math.floor(world.clock.nowMs()), chunkSizeBytes,
+    boundary: 1, logEnd: 0, endsChunk: false, chunks: [], ongoing: null, files: [], dropped: [], scavenge: null, ...(options.isCluster === true && { cluster: true }),
+  };
+  const outcome = await createManifest(world, first).catch((error: unknown) => {
+    // Whoever opens it next finds a whole prefix or none.
+    if (!isSkuaError(error, 'outcome_unknown')) throw error;
+    throw new SkuaError('storage_unreachable', `${objects.place} did not answer while the store was created: try again when it works.`, {}, error);
+  });
+  if (outcome === 'created') return first;
+  // Another instance created the prefix in the same moment.
+  const other = await newestManifest(objects, digests);
+  if (other === null) throw unsuitable(objects, 'a manifest was refused because there is one, and there is none');
+  return asAsked(world, options, other);
+}
+
+/** Marks that may be tried, each of which another manifest has overtaken. */
+const MARKS_MAX = 20;
+
+/**
+ * Says that the log is a cluster's, in a manifest of its own with the files of the one before: the tick that is under way then is overtaken by it, and those
+ * that follow know it.
+ */
+async function asAsked(world: ObjectWorld, { isCluster = false }: ObjectLogOptions, newest: ObjectManifest): Promise<ObjectManifest> {
+  let base: ObjectManifest | null = newest;
+  for (let tries = 0; isCluster && base !== null && base.cluster !== true; tries++) {
+    if (tries === MARKS_MAX) throw new SkuaError('too_busy', `Ticks of ${world.objects.place} were faster ${MARKS_MAX} times in a row: start the member again.`, { limit: MARKS_MAX });
+    const marked: ObjectManifest = { ...base, number: base.number + 1, writtenMs: Math.floor(world.clock.nowMs()), cluster: true };
+    if (await createManifest(world, marked) === 'created') return marked;
+    base = await newestManifest(world.objects, world.digests);
+  }
+  return base ?? newest;
+}
+
+/** All consistency rests on conditional creates, and a server that ignores the condition answers as if all were well: so it is tried out. */
+export async function probe(world: Pick<ObjectWorld, 'objects' | 'ids'>): Promise<void> {
+  const { objects, ids } = world;
+  for (let tries = 1; ; tries++) {
+    const key = PROBE_PREFIX + newUuid(ids);
+    const replies = await Promise.allSettled(Array.from({ length: PROBE_CREATES }, (_, i) => objects.create(key, Uint8Array.of(i))));
+    let created = 0;
+    let unknown = 0;
+    for (const reply of replies) {
+      if (reply.status === 'fulfilled') created += reply.value === 'created' ? 1 : 0;
+      else if (isSkuaError(reply.reason, 'outcome_unknown')) unknown++;
+      else throw reply.reason;
+    }
+    // Whoever is told that it was late may have won: the reply of a create can be lost below the store, and its repeat finds its own work.
+    const there = created === 0 ? await objects.get(key) : null;
+    await objects.remove([key]);
+    if (created > 1) throw unsuitable(objects, `${created} of ${PROBE_CREATES} conditional creates of one object won`);
+    // With a lost reply it can't be told that none won.
+    if (created === 1) return;
+    if (unknown === 0 && there === null) throw unsuitable(objects, 'no conditional create of a new object won');
+    if (tries === PROBES_MAX) throw new SkuaError('storage_unreachable', `${objects.place} does not answer conditional creates: try again when it works.`, {});
+  }
+}
+
+function unsuitable(objects: ObjectStore, what: string): SkuaError {
+  return new SkuaError('prefix_unsuitable', `${objects.place} can't hold a store: ${what}. Use a server that honours If-None-Match on PUT.`, { place: objects.place });
+}

@@ -1,0 +1,162 @@
+import { SkuaError } from '../../base/errors.ts';
+import { TABLE_JOBS } from '../../index/table-jobs.ts';
+import { InlineJobs } from '../../memory/inline-jobs.ts';
+import type { DryRunReport, Explanation, OlderPoint, ScavengeOptions, ScavengeProgress } from '../../scavenge/api.ts';
+import { SCAVENGE_JOBS } from '../../scavenge/jobs.ts';
+import { checkedOptions, dryRunReport, explainStream } from '../../scavenge/launch.ts';
+import { DEFAULT_CONFIG, newId, type ScavengeConfig, type ScavengeDeps } from '../../scavenge/run-context.ts';
+import { RunLog } from '../../scavenge/run-log.ts';
+import { RunProgress } from '../../scavenge/run-progress.ts';
+import type { StreamHasher } from '../../base/stream-hash.ts';
+import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../api.ts';
+import { newestManifest } from '../format/manifest.ts';
+import { openOverlay, type Scratch } from './overlay.ts';
+import { indexLog, openIndex } from '../tick/compaction.ts';
+
+/** Streams explained at once. */
+const EXPLAINS_MAX = 2;
+/** Dry runs whose reports are kept. */
+const DRY_RUNS_MAX = 8;
+
+interface ForesightParts {
+  readonly world: ObjectWorld;
+  readonly options: ObjectLogOptions;
+  /** How ticks scavenge this store. */
+  readonly config: Partial<ScavengeConfig>;
+  readonly instance: Pick<ObjectInstance, 'internals' | 'refresh'>;
+  readonly newScratch: () => Promise<Scratch>;
+  /** Tests inject a hash with collisions. */
+  readonly hasher?: StreamHasher;
+}
+
+type Outcome = { readonly report: DryRunReport } | { readonly error: unknown } | null;
+
+interface ActiveDryRun {
+  readonly scavengeId: string;
+  readonly progress: RunProgress;
+  readonly ending: AbortController;
+  readonly ended: Promise<void>;
+}
+
+/**
+ * What a scavenge of a store on object storage would do, found out on the newest manifest and the tail behind it, without
+ * publishing anything: as if a tick had begun a run now and its work were thrown away. It belongs to this process alone; other
+ * processes know nothing of its dry runs.
+ */
+export class Foresight {
+  readonly #parts: ForesightParts;
+  readonly #closing = new AbortController();
+  readonly #outcomes = new Map<string, Outcome>();
+  readonly #explaining = new Set<Promise<unknown>>();
+  #active: ActiveDryRun | null = null;
+
+  constructor(parts: ForesightParts) {
+    this.#parts = parts;
+  }
+
+  /** As `Scavenger.explain`. Rejects with `aborted` when the signal ends it, besides. */
+  async explain(stream: string, signal: AbortSignal = this.#closing.signal): Promise<Explanation> {
+    this.#refuseClosed();
+    if (this.#explaining.size >= EXPLAINS_MAX) throw new SkuaError('too_busy', `${EXPLAINS_MAX} streams are being explained already: try again later.`, { limit: EXPLAINS_MAX });
+    const explaining = withDeps(this.#parts, signal, async (deps) => explainStream(deps, stream, signal, await waitingIn(this.#parts.world)));
+    this.#explaining.add(explaining);
+    try {
+      return await explaining;
+    } finally {
+      this.#explaining.delete(explaining);
+    }
+  }
+
+  /** As `Scavenger.startDryRun`: one at a time. */
+  startDryRun(asked: ScavengeOptions = {}): { readonly scavengeId: string } {
+    const options = checkedOptions(asked);
+    this.#refuseClosed();
+    if (this.#active !== null) throw new SkuaError('scavenge_in_progress', `The dry run ${this.#active.scavengeId} is running: wait for its end, or stop it.`, { scavengeId: this.#active.scavengeId });
+    const { world } = this.#parts;
+    const scavengeId = newId(world.ids);
+    const lines = new RunLog(world.log, scavengeId);
+    const progress = new RunProgress(scavengeId, world, (told) => lines.progress(told));
+    const ending = new AbortController();
+    for (const old of this.#outcomes.keys()) if (this.#outcomes.size >= DRY_RUNS_MAX) this.#outcomes.delete(old);
+    this.#outcomes.set(scavengeId, null);
+    const ended = withDeps(this.#parts, ending.signal, async (deps) => dryRunReport(deps, scavengeId, options, ending.signal, (told) => progress.ofPhase(told), await waitingIn(world)))
+      .then((report) => this.#ended(scavengeId, { report }), (error: unknown) => this.#ended(scavengeId, { error }));
+    this.#active = { scavengeId, progress, ending, ended };
+    return { scavengeId };
+  }
+
+  #ended(scavengeId: string, outcome: Outcome): void {
+    this.#outcomes.set(scavengeId, outcome);
+    this.#active = null;
+  }
+
+  /** As `Scavenger.dryRun`. */
+  dryRun(scavengeId: string): DryRunReport | null {
+    const outcome = this.#outcomes.get(scavengeId);
+    if (outcome === undefined) throw new SkuaError('scavenge_not_found', 'Scavenge Id does not exist', { scavengeId });
+    if (outcome === null) return null;
+    if ('error' in outcome) throw outcome.error;
+    return outcome.report;
+  }
+
+  /** Id of the dry run that is active, or null. */
+  current(): string | null {
+    return this.#active?.scavengeId ?? null;
+  }
+
+  progress(): ScavengeProgress | null {
+    return this.#active?.progress.current() ?? null;
+  }
+
+  /** Ends the dry run that is active, and resolves when it has ended. */
+  async stop(): Promise<void> {
+    const active = this.#active;
+    active?.ending.abort();
+    await active?.ended;
+  }
+
+  /** Ends whatever is active, and waits for it. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.stop();
+    await Promise.allSettled(this.#explaining);
+  }
+
+  #refuseClosed(): void {
+    if (this.#closing.signal.aborted) throw new SkuaError('store_closed', 'The store is closed: nothing is foreseen any more.');
+  }
+}
+
+/** What the next run that ticks carry on goes to; the scavenge database itself stays where it is. */
+async function waitingIn({ objects, digests }: ObjectWorld): Promise<OlderPoint | null> {
+  return (await newestManifest(objects, digests))?.scavenge?.waiting ?? null;
+}
+
+/** What scavenging works with, over a view of the files that is thrown away afterwards. */
+async function withDeps<T>(parts: ForesightParts, signal: AbortSignal, work: (deps: ScavengeDeps) => Promise<T>): Promise<T> {
+  const { world, options, config, instance, newScratch, hasher } = parts;
+  const { digests, ids, clock } = world;
+  const scratch = await newScratch();
+  const undo: (() => Promise<void>)[] = [() => scratch.remove()];
+  const stopped = () => { if (signal.aborted) throw new SkuaError('aborted', 'It was ended before it was done.'); };
+  try {
+    const overlay = await openOverlay(world, options, scratch.storage);
+    undo.push(() => overlay.close());
+    stopped();
+    const { storage, log, cache } = overlay;
+    const jobs = new InlineJobs({ jobs: { ...TABLE_JOBS, ...SCAVENGE_JOBS }, storage, digests, ids, clock, scavengeStates: scratch.states, ...(hasher !== undefined && { hasher }) });
+    undo.push(() => jobs.close());
+    const index = await openIndex({ world, storage, cache, jobs, ...(options.indexCacheDepth !== undefined && { cacheDepth: options.indexCacheDepth }), ...(hasher !== undefined && { hasher }) }, log.logEnd);
+    undo.push(() => index.close());
+    await indexLog(index, log, world);
+    stopped();
+    await instance.refresh();
+    return await work({
+      data: { store: instance.internals, index, table: log.table, cache, withNextChunk: (next) => next() },
+      ports: { ...world, storage, jobs, states: scratch.states },
+      config: { ...DEFAULT_CONFIG, ...config, repairHistory: false },
+    });
+  } finally {
+    for (const step of undo.reverse()) await step();
+  }
+}

@@ -1,0 +1,181 @@
+import type { ByteShare } from '../base/byte-budget.ts';
+import { BlockCache } from '../cache/cache.ts';
+import { SkuaError } from '../base/errors.ts';
+import { ChunkMap } from '../log/chunk-map.ts';
+import type { Ids } from '../ports/ids.ts';
+import { streamHasher } from '../base/stream-hash.ts';
+import type {
+  AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions,
+  SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
+} from '../streams/api.ts';
+import { createEventStore, type EventStoreInternals } from '../streams/streams.ts';
+import {
+  CACHE_DEFAULT_BYTES, COMMIT_ATTEMPTS_DEFAULT_MAX, COMMIT_DEADLINE_DEFAULT_MS, FRESH_DEFAULT_MS, ID_LOOKBACK_EVENTS, INDEX_CACHE_DEPTH_DEFAULT,
+  RECENT_IDS, REMOVE_AFTER_DEFAULT_MS, TAIL_BYTES_MAX, TAIL_COMMITS_MAX,
+} from './api.ts';
+import type { ObjectFigures, ObjectInstance, ObjectLogOptions, ObjectWorld } from './api.ts';
+import { openPrefix } from './create-prefix.ts';
+import { whyAnotherLog } from './instance/known-log.ts';
+import { stampOf } from './instance/commit-attempt.ts';
+import { ObjectCommitLog } from './instance/commit-log.ts';
+import { ViewHead } from './instance/view-head.ts';
+import { Poller, Refresher } from './instance/refresh.ts';
+import { type ObjectView, ViewIndex, ViewLogReader } from './instance/view.ts';
+
+/**
+ * Opens the store of one process over a bucket, which is created where there is none. Costs a LIST and a GET for the manifest, a LIST for the
+ * tail and a GET for each 128 small commits in it; index and chunks are opened when they are first read.
+ */
+export async function openObjectStore(world: ObjectWorld, options: ObjectLogOptions = {}): Promise<ObjectInstance> {
+  const freshMs = options.freshMs ?? FRESH_DEFAULT_MS;
+  const removeAfterMs = options.removeAfterMs ?? REMOVE_AFTER_DEFAULT_MS;
+  if (!(freshMs > 0 && removeAfterMs >= 2 * freshMs)) {
+    throw new SkuaError('bad_option', `removeAfterMs is ${removeAfterMs} and freshMs ${freshMs}: the first must be at least twice the second, or a writer that stood still could write where something was removed.`, { freshMs, removeAfterMs });
+  }
+  const at = stampOf(world.clock);
+  const manifest = await openPrefix(world, options);
+  const cache = new BlockCache(options.cacheBytes ?? CACHE_DEFAULT_BYTES);
+  const cacheDepth = options.indexCacheDepth ?? INDEX_CACHE_DEPTH_DEFAULT;
+  const { tailCommitsMax = TAIL_COMMITS_MAX, tailBytesMax = TAIL_BYTES_MAX } = options;
+  const head = new ViewHead({ world, cache, hasher: streamHasher, cacheDepth, freshMs, tailCommitsMax, tailBytesMax }, manifest, at);
+  const refresher = new Refresher(head);
+  const commitLog = new ObjectCommitLog(head, refresher, {
+    attemptsMax: options.commitAttemptsMax ?? COMMIT_ATTEMPTS_DEFAULT_MAX, deadlineMs: options.commitDeadlineMs ?? COMMIT_DEADLINE_DEFAULT_MS,
+  });
+  const { clock, ids, log, meter } = world;
+  const internals = createEventStore({
+    reader: new ViewLogReader(head), commitLog, index: new ViewIndex(head, streamHasher), clock, ids, log, meter,
+    options: { recentIds: RECENT_IDS, idLookbackEvents: ID_LOOKBACK_EVENTS, ...options.streams },
+  });
+  head.listener = internals;
+  internals.forgetStreams(head.view.table.end);
+  const forget = world.objects.recognise?.((there) => whyAnotherLog(there, world.digests, () => head.knownLog)) ?? (() => {});
+  try {
+    await refresher.catchUp();
+  } catch (error) {
+    forget();
+    throw error;
+  }
+  return new Instance(head, refresher, internals, cache, new Poller(refresher, clock, log), ids, forget);
+}
+
+class Instance implements ObjectInstance {
+  readonly store: EventStore;
+  readonly internals: EventStoreInternals;
+  readonly chunkSizeBytes: number;
+  readonly #head: ViewHead;
+  readonly #refresher: Refresher;
+  readonly #poller: Poller;
+  readonly figures: () => ObjectFigures;
+  readonly chunkMap: ChunkMap;
+  readonly #forget: () => void;
+
+  constructor(head: ViewHead, refresher: Refresher, internals: EventStoreInternals, cache: BlockCache, poller: Poller, ids: Ids, forget: () => void) {
+    this.#forget = forget;
+    this.internals = internals;
+    this.chunkSizeBytes = head.view.chunkSizeBytes;
+    this.store = new ObjectEventStore(internals, refresher, poller);
+    this.#head = head;
+    this.#refresher = refresher;
+    this.#poller = poller;
+    this.figures = () => figuresOf(head.view, cache);
+    this.chunkMap = new ChunkMap({ table: () => head.view.table, isCold: true, ids });
+  }
+
+  get isCluster(): boolean { return this.#head.view.manifest.cluster === true; }
+
+  refresh(): Promise<void> {
+    return this.#refresher.refresh();
+  }
+
+  async close(): Promise<void> {
+    await this.#poller.close();
+    await this.internals.close();
+    await this.#head.view.retire(null);
+    this.#forget();
+  }
+}
+
+function figuresOf({ manifest, tables, mem, table, lastPosition }: ObjectView, cache: BlockCache): ObjectFigures {
+  const { hits, misses, usedBytes, capacityBytes } = cache;
+  return {
+    indexCheckpoint: tables.length === 0 ? -1 : manifest.logEnd, lastCommitPosition: lastPosition,
+    indexTables: tables.length, indexTableEntries: tables.reduce((sum, { entries }) => sum + entries, 0), indexEntriesInMemory: mem.count,
+    chunks: [...table.all()].length, cache: { hits, misses, usedBytes, capacityBytes },
+  };
+}
+
+/**
+ * The store over a log that others write to: every read asks for the next commit first, so that it sees what anybody had
+ * acknowledged before. Writes need not ask: if another writer was first the commit itself says so.
+ */
+class ObjectEventStore implements EventStore {
+  readonly #store: EventStoreInternals;
+  readonly #refresher: Refresher;
+  readonly #poller: Poller;
+
+  constructor(store: EventStoreInternals, refresher: Refresher, poller: Poller) {
+    this.#store = store;
+    this.#refresher = refresher;
+    this.#poller = poller;
+  }
+
+  get end(): number { return this.#store.end; }
+
+  append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
+    return this.#refresher.again(() => this.#store.append(stream, expectedVersion, events, authorize));
+  }
+
+  appendToStreams(writes: readonly StreamWrite[], options?: AppendToStreamsOptions): Promise<AppendToStreamsResult> {
+    return this.#refresher.again(() => this.#store.appendToStreams(writes, options));
+  }
+
+  deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
+    return this.#refresher.again(() => this.#store.deleteStream(stream, expectedVersion, kind, authorize));
+  }
+
+  readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> {
+    return this.#fresh(() => this.#store.readStream(stream, options));
+  }
+
+  readEvent(stream: string, number: number | 'last', resolveLinks?: boolean, share?: ByteShare): Promise<StoredEvent> {
+    return this.#fresh(() => this.#store.readEvent(stream, number, resolveLinks, share));
+  }
+
+  readAll(options: ReadAllOptions): Promise<AllPage> {
+    return this.#fresh(() => this.#store.readAll(options));
+  }
+
+  streamInfo(stream: string): Promise<StreamInfo> {
+    return this.#fresh(() => this.#store.streamInfo(stream));
+  }
+
+  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>> {
+    return this.#poller.follow(() => this.#store.subscribeToStream(stream, options));
+  }
+
+  subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>> {
+    return this.#poller.follow(() => this.#store.subscribeToAll(options));
+  }
+
+  followStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionPage<number>> {
+    return this.#poller.follow(() => this.#store.followStream(stream, options));
+  }
+
+  followAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionPage<AllPosition>> {
+    return this.#poller.follow(() => this.#store.followAll(options));
+  }
+
+  waitForStream(stream: string, signal: AbortSignal): Promise<boolean> {
+    return this.#poller.during(() => this.#store.waitForStream(stream, signal));
+  }
+
+  waitForLog(position: number, signal: AbortSignal): Promise<boolean> {
+    return this.#poller.during(() => this.#store.waitForLog(position, signal));
+  }
+
+  async #fresh<T>(read: () => Promise<T>): Promise<T> {
+    await this.#refresher.refresh();
+    return this.#refresher.again(read);
+  }
+}

@@ -1,0 +1,401 @@
+import { type StoreHold, takeHold } from './hold.ts';
+import { shippableLog } from './shippable-log.ts';
+import { ensureNodeId } from './node-id.ts';
+import type { ShippableLog } from './shippable-log.ts';
+import { BlockCache } from '../cache/cache.ts';
+import { SkuaError } from '../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
+import { replayLog } from '../index/replay.ts';
+import type { StreamHasher } from '../base/stream-hash.ts';
+import { LogOfEntries } from '../index/of-log.ts';
+import { StreamIndex } from '../index/index.ts';
+import { streamHasher } from '../base/stream-hash.ts';
+import { findLastEpoch } from '../log/epochs.ts';
+import { ChunkMap, type ChunkMapView } from '../log/chunk-map.ts';
+import { openLog } from '../log/log.ts';
+import { type ChunkProofFigures, ChunkProofs, proofFigures } from '../log/chunk-proofs.ts';
+import type { TransactionLog } from '../log/transaction-log.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { CommitLog } from '../ports/commit-log.ts';
+import type { Digests } from '../ports/digests.ts';
+import type { Ids } from '../ports/ids.ts';
+import type { Jobs } from '../ports/jobs.ts';
+import type { Log } from '../ports/log.ts';
+import { MemoryScavengeStates } from '../memory/memory-scavenge-state.ts';
+import type { Meter } from '../ports/meter.ts';
+import type { ScavengeStates } from '../ports/scavenge-state.ts';
+import type { Storage } from '../ports/storage.ts';
+import { openProofs, type ProofKeeper } from '../integrity/chain/keeper.ts';
+import type { Scavenger } from '../scavenge/api.ts';
+import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeStore } from '../scavenge/run-context.ts';
+import { createScavenger } from '../scavenge/scavenge.ts';
+import type { EventStore } from '../streams/api.ts';
+import type { EpochRecord } from '../log/format/records.ts';
+import { createEventStore, type EventStoreInternals, type StreamFigures } from '../streams/streams.ts';
+import type { EventStoreOptions } from '../streams/store-context.ts';
+
+/** What a store is opened with, by part; what is left out of a part has its default. */
+export interface OpenStoreOptions {
+  readonly world: StoreWorld;
+  readonly log?: StoreLogOptions;
+  readonly index?: StoreIndexOptions;
+  readonly scavenge?: StoreScavengeOptions;
+  /** Begin a chain of hashes over the log where there is none (`core/integrity/chain/`). One that is there goes on in any case. Default false. */
+  readonly beginsProofs?: boolean;
+  /** Bytes of the block cache. Default 64 MiB. */
+  readonly cacheBytes?: number;
+  readonly onProgress?: (progress: StartProgress) => void;
+  /** The directory is a copy of a log that others write to as well. */
+  readonly shared?: SharedOpening;
+}
+
+/** How a store is opened whose directory is a copy of a shared log. The steps come in this order. */
+export interface SharedOpening {
+  /** The directory is locked, and nothing of it is open. */
+  prepare(): Promise<void>;
+  /** What takes the place of the directory's own end of the log. */
+  commitLog(log: TransactionLog, index: StreamIndex): Promise<CommitLog>;
+  readonly streams: Partial<EventStoreOptions>;
+  onEpoch(epoch: EpochRecord): void;
+  /** The store is there and knows the ids of the last events; nobody reads or writes yet. */
+  opened(store: EventStoreInternals): Promise<void>;
+  /** The store as the scavenger writes to it: its points and its history are commits like any others. */
+  scavengeStore(store: EventStoreInternals): ScavengeStore;
+}
+
+/** What the store needs of the world. */
+export interface StoreWorld {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly digests: Digests;
+  readonly jobs: Jobs;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+/** The log, and what is appended to it. */
+export interface StoreLogOptions {
+  /** Bytes of a chunk's data; for a new directory only, an existing one keeps its own. Default 256 MiB. */
+  readonly chunkSizeBytes?: number;
+  /** Data and metadata of one append together, in bytes. Default: what fits a chunk. */
+  readonly appendBytesMax?: number;
+  /** Ids of the last events that are remembered to recognise repeats. Default 131 072. */
+  readonly recentIds?: number;
+  /** Largest truncation that `truncate.chk` may order, in bytes; -1 for any. Default 256 MiB. */
+  readonly truncationBytesMax?: number;
+  /** Bytes that are zero-filled ahead of the writer. Default 4 MiB: a sync of large appends then finds its blocks allocated. */
+  readonly zeroAheadBytes?: number;
+  /** Write the epoch records of a starting leader. Default true; off for tools that must not change the log. */
+  readonly writeEpoch?: boolean;
+  /** The dry start that ends a restore, which alone may open a directory that is being restored. Default false. */
+  readonly isRestoring?: boolean;
+  /** The directory may be the copy of a cluster's log (`openLog`). Default false. */
+  readonly isCopy?: boolean;
+  /** Compare the checksums of completed chunks in the background, after the start and again when that is long ago. Default true. */
+  readonly verifyChunks?: boolean;
+  /** Compare the chunk being written with the checksums of its blocks at the start. Default true. */
+  readonly verifyOngoing?: boolean;
+}
+
+export interface StoreIndexOptions {
+  /** Entries at which a memtable is written out. Default 1 000 000. */
+  readonly memTableEntriesMax?: number;
+  /** Index tables with which a level is full, and merged. Default 2. */
+  readonly tablesPerLevelMax?: number;
+  /** Compare the checksums of index tables at a start. Default true. */
+  readonly verify?: boolean;
+  /** Midpoints of an index table kept in memory, as a power of two. Default 16. */
+  readonly cacheDepth?: number;
+  /** Write and use bloom filters of index tables. Default true. */
+  readonly bloomFilters?: boolean;
+  /** Stream existence filter, in bytes. Default 32 MiB; 0 switches it off. */
+  readonly existenceFilterBytes?: number;
+  /** Tests inject a hash with collisions. */
+  readonly hasher?: StreamHasher;
+}
+
+export interface StoreScavengeOptions {
+  /** The scavenge database, which the jobs must find too. Default: the one in memory that belongs to the storage. */
+  readonly states?: ScavengeStates;
+  /** How this node scavenges. */
+  readonly config?: Partial<ScavengeConfig>;
+}
+
+export interface StartProgress {
+  readonly phase: 'catching-up' | 'recovering-log' | 'rebuilding-index' | 'verifying-index';
+  readonly bytesDone: number;
+  readonly bytesTotal: number;
+}
+
+/** Where the store stands; positions in the log unless said otherwise. */
+export interface StoreStatus {
+  /** Of the checkpoint files, as last written. `writer` is the end of what is durable. */
+  readonly checkpoints: { readonly writer: number; readonly chaser: number; readonly epoch: number; readonly proposal: number; readonly truncate: number };
+  /** Up to here index tables on disk know the log; -1 for none. */
+  readonly indexCheckpoint: number;
+  readonly existenceCheckpoint: number;
+  /** Commit position of the last event. */
+  readonly lastCommitPosition: number;
+  readonly indexTables: number;
+  readonly indexTableEntries: number;
+  /** Entries in memtables. */
+  readonly indexEntriesInMemory: number;
+  /** Merges of index tables since the start. */
+  readonly indexMerges: number;
+  readonly isIndexMerging: boolean;
+  readonly chunks: number;
+  /** Up to here the log has checksums on disk: completed chunks, and of the one being written the blocks that `block-sums` knows. Null as below. */
+  readonly vouchedTo: number | null;
+  /** Null where the files are objects, for whose content their store answers. */
+  readonly proofs: ChunkProofFigures | null;
+  readonly cache: { readonly hits: number; readonly misses: number; readonly usedBytes: number; readonly capacityBytes: number };
+  readonly streams: StreamFigures;
+}
+
+export interface OpenStore {
+  readonly store: EventStore;
+  readonly scavenger: Scavenger;
+  readonly chunkSizeBytes: number;
+  status(): StoreStatus;
+  /** The chunk files in force, from memory; `since` is the version that the caller knows. */
+  chunkMap(since: string | null): ChunkMapView;
+  /** Settles only when the store can't go on (the writer stopped, a chunk proved damaged): the process should end. */
+  readonly failed: Promise<SkuaError>;
+  /** Merges all index tables into one in the background. Returns the id of the work, which is the same until it has ended. */
+  mergeIndexes(): string;
+  /**
+   * Keeps the files of the store as they are for a backup, until released: no scavenge starts, no merge begins. Rejects with
+   * `scavenge_in_progress` (data: scavengeId), `store_closed`, and what the storage throws.
+   */
+  hold(): Promise<StoreHold>;
+  /** The log as it is written, for shipping its end to a repository of backups. */
+  shippableLog(): ShippableLog;
+  /** The chain of hashes over the log, by which is proved that nothing was changed; null without one. */
+  readonly proofChain: ProofKeeper | null;
+  /** Finishes what was accepted, ends all holds, flushes index and checkpoints, releases the lock. */
+  close(): Promise<void>;
+}
+
+const CACHE_DEFAULT_BYTES = 67_108_864;
+/** How often the existence filter is made durable. */
+const EXISTENCE_FLUSH_MS = 30_000;
+
+/**
+ * Opens the store in a data directory: lock, recovery of the log, index brought up to the log, epoch. Errors are those
+ * of `openLog`, `directory_locked`, and what the storage throws; the directory is unlocked again after an error.
+ */
+export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
+  const { world } = options;
+  const { clock, ids, meter } = world;
+  const { appendBytesMax, recentIds } = options.log ?? {};
+  const lock = await world.storage.lock();
+  const undo: (() => Promise<unknown>)[] = [() => lock.release()];
+  const { shared } = options;
+  try {
+    const cache = new BlockCache(options.cacheBytes ?? CACHE_DEFAULT_BYTES);
+    await shared?.prepare();
+    const log = await openLog({ ...world, ...options.log, cache });
+    undo.push(() => log.close());
+    const index = await openIndex(options, cache, log);
+    undo.push(() => index.close());
+    const store = createEventStore({
+      reader: log.table, commitLog: await shared?.commitLog(log, index) ?? log, index, clock, ids, log: world.log, meter,
+      options: { ...(appendBytesMax !== undefined && { appendBytesMax }), ...(recentIds !== undefined && { recentIds }), ...shared?.streams }, ...(shared !== undefined && { onEpoch: (epoch) => shared.onEpoch(epoch) }),
+    });
+    undo.push(() => store.close());
+    await store.primeRecentIds();
+    if (shared !== undefined) await shared.opened(store);
+    else if (options.log?.writeEpoch ?? true) await beginEpoch(ids, log, store);
+    const proofChain = await openProofs({ ...world, table: log.table }, options.beginsProofs ?? false);
+    const states = options.scavenge?.states ?? MemoryScavengeStates.of(world.storage);
+    const scavenger = createScavenger({
+      data: { store: shared?.scavengeStore(store) ?? store, index, table: log.table, cache, withNextChunk: (work) => log.withNextChunk(work), proofs: proofChain },
+      ports: { ...world, states },
+      config: { ...DEFAULT_CONFIG, ...options.scavenge?.config },
+    });
+    undo.push(() => scavenger.close());
+    return new RunningStore(options, { log, cache, index, store, scavenger, proofChain }, undo);
+  } catch (error) {
+    for (const step of undo.reverse()) await step().catch(() => {});
+    throw error;
+  }
+}
+
+async function openIndex(options: OpenStoreOptions, cache: BlockCache, log: TransactionLog): Promise<StreamIndex> {
+  const { world, onProgress } = options;
+  const { hasher, ...settings } = options.index ?? {};
+  const entries = new LogOfEntries(log.table, hasher ?? streamHasher);
+  const index = await StreamIndex.open({
+    ports: { ...world, cache },
+    settings,
+    ...(hasher !== undefined && { hasher }),
+    logEnd: log.end,
+    whyAnother: (path) => entries.whyAnother(world.storage, path),
+    onProgress: (progress) => onProgress?.({ phase: 'verifying-index', bytesDone: progress.done, bytesTotal: progress.total }),
+  });
+  try {
+    if (index.wasReset !== null) world.log.warn('the index was discarded and is built again from the log', { reason: index.wasReset });
+    const records = await replayLog(index, log.table, world.clock, (bytesDone, bytesTotal) => onProgress?.({ phase: 'rebuilding-index', bytesDone, bytesTotal }));
+    world.log.info('index is up to the log', { recordsReplayed: records, logEnd: log.end });
+    return index;
+  } catch (error) {
+    await index.close();
+    throw error;
+  }
+}
+
+/** A single node leads from its start on, and says so in the log. */
+async function beginEpoch(ids: Ids, log: TransactionLog, store: EventStoreInternals): Promise<void> {
+  const last = await findLastEpoch(log.table, log.checkpoints);
+  const { proposal, epoch } = log.checkpoints;
+  const epochNumber = Math.max(last?.number ?? -1, proposal.value) + 1;
+  // Before an epoch of that number can exist the proposal must be durable, so that no number is used twice.
+  await proposal.flush(epochNumber);
+  const position = await store.writeEpoch({
+    epochNumber,
+    prevEpochPosition: last?.position ?? -1,
+    leaderInstanceId: guidToText(guidFromUuidBytes(ids.uuidBytes()), 0),
+  });
+  await log.flushCheckpoints();
+  await epoch.flush(position);
+}
+
+interface StoreParts {
+  readonly log: TransactionLog;
+  readonly cache: BlockCache;
+  readonly index: StreamIndex;
+  readonly store: EventStoreInternals;
+  readonly scavenger: Scavenger;
+  readonly proofChain: ProofKeeper | null;
+}
+
+class RunningStore implements OpenStore {
+  readonly store: EventStore;
+  readonly scavenger: Scavenger;
+  readonly chunkSizeBytes: number;
+  readonly proofChain: ProofKeeper | null;
+  readonly failed: Promise<SkuaError>;
+  readonly #world: StoreWorld;
+  readonly #log: TransactionLog;
+  readonly #cache: BlockCache;
+  readonly #index: StreamIndex;
+  readonly #internals: EventStoreInternals;
+  readonly #undo: readonly (() => Promise<unknown>)[];
+  readonly #stopping = new AbortController();
+  readonly #background: Promise<unknown>;
+  #fail: (error: SkuaError) => void = () => {};
+  #hasFailed = false;
+  #closing: Promise<void> | null = null;
+  readonly #holds = new Set<StoreHold>();
+  readonly #chunkMap: ChunkMap;
+
+  constructor(options: OpenStoreOptions, { log, cache, index, store, scavenger, proofChain }: StoreParts, undo: readonly (() => Promise<unknown>)[]) {
+    this.store = store;
+    this.scavenger = scavenger;
+    this.proofChain = proofChain;
+    this.chunkSizeBytes = log.chunkSize;
+    this.#world = options.world;
+    this.#log = log;
+    this.#cache = cache;
+    this.#index = index;
+    this.#internals = store;
+    this.#undo = undo;
+    this.#chunkMap = new ChunkMap({ table: () => log.table, isCold: false, ids: options.world.ids });
+    this.failed = new Promise((resolve) => {
+      this.#fail = (error) => {
+        this.#hasFailed = true;
+        resolve(error);
+      };
+    });
+    log.onStop((error) => this.#fail(error));
+    this.#background = Promise.all([this.#flushExistence(), options.log?.verifyChunks ?? true ? this.#proveFiles() : null, proofChain?.run(this.#stopping.signal)]);
+  }
+
+  async #flushExistence(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (;;) {
+      await this.#world.clock.sleep(EXISTENCE_FLUSH_MS, signal);
+      if (signal.aborted) return;
+      await this.#index.flushExistence().catch((error: unknown) => this.#world.log.warn('the stream existence filter could not be written', { error: String(error) }));
+    }
+  }
+
+  chunkMap(since: string | null): ChunkMapView { return this.#chunkMap.view(since); }
+
+  async #proveFiles(): Promise<void> {
+    const { signal } = this.#stopping;
+    const onDamage = (error: SkuaError): void => this.#fail(error);
+    await Promise.all([new ChunkProofs({ ...this.#world, table: this.#log.table, onDamage }).run(signal), this.#index.proveTables(signal, onDamage)]);
+  }
+
+  status(): StoreStatus {
+    const { checkpoints, table } = this.#log;
+    const { chaser, epoch, proposal, truncate } = checkpoints;
+    const tables = this.#index.tables();
+    return {
+      checkpoints: { writer: this.#log.end, chaser: chaser.value, epoch: epoch.value, proposal: proposal.value, truncate: truncate.value },
+      indexCheckpoint: this.#index.commitCheckpoint,
+      existenceCheckpoint: this.#index.existenceCheckpoint,
+      lastCommitPosition: this.#index.lastCommitPosition,
+      indexTables: tables.length,
+      indexTableEntries: tables.reduce((sum, { entries }) => sum + entries, 0),
+      indexEntriesInMemory: this.#index.entriesInMemory,
+      indexMerges: this.#index.merges,
+      isIndexMerging: this.#index.isMerging,
+      chunks: [...table.all()].length,
+      vouchedTo: this.#log.vouchedTo,
+      proofs: proofFigures(table, this.#world.clock.nowMs()),
+      cache: { hits: this.#cache.hits, misses: this.#cache.misses, usedBytes: this.#cache.usedBytes, capacityBytes: this.#cache.capacityBytes },
+      streams: this.#internals.figures(),
+    };
+  }
+
+  mergeIndexes(): string {
+    if (this.#closing !== null) throw new SkuaError('store_closed', 'The store is closing, so no merge of its index can begin.');
+    return this.#index.mergeAll();
+  }
+
+  shippableLog(): ShippableLog {
+    return shippableLog(this.#log.table, this.#world.storage);
+  }
+
+  async hold(): Promise<StoreHold> {
+    const { storage, digests, clock, ids } = this.#world;
+    if (this.#closing !== null) throw holdRefused();
+    const nodeId = await ensureNodeId(storage, ids);
+    const hold = await takeHold({ storage, digests, clock, nodeId, scavenger: this.scavenger, index: this.#index, log: this.#log });
+    for (const held of this.#holds) if (held.isReleased) this.#holds.delete(held);
+    this.#holds.add(hold);
+    if (this.#closing === null) return hold;
+    await hold.release();
+    throw holdRefused();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#stopping.abort();
+    for (const hold of this.#holds) await hold.release();
+    // A scavenge is ended while all that it works on is still there, and before the merge that it may be waiting for.
+    const scavenged = this.scavenger.close();
+    this.#index.endMerges();
+    await scavenged;
+    await this.#background;
+    await this.#internals.close();
+    await this.#index.writeLast().catch((error: unknown) => this.#world.log.warn('the index could not be written; the next start replays the log', { error: String(error) }));
+    await this.#index.flushExistence().catch(() => {});
+    // After a failure nothing is believed that this process has seen.
+    if (!this.#hasFailed) await this.#index.saveProofs();
+    let failure: unknown = null;
+    for (const step of [...this.#undo].reverse()) await step().catch((error: unknown) => { failure ??= error; });
+    if (failure !== null) throw failure;
+  }
+}
+
+function holdRefused(): SkuaError {
+  return new SkuaError('store_closed', 'The store is closing, so its files can\'t be held for a backup.');
+}

@@ -1,0 +1,331 @@
+import type { ByteShare } from '../base/byte-budget.ts';
+import { SkuaError } from '../base/errors.ts';
+import { TOMBSTONE } from '../log/format/records.ts';
+import type {
+  AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
+} from './api.ts';
+import { PAGE_EVENTS_MAX } from './api.ts';
+import { Appender } from './appender.ts';
+import { applyCommitted, type CommittedParts, type CommittedRecords } from './apply-committed.ts';
+import { type AppendRequest, checkExpected, CompleteChunkRequest, DeleteRequest, type EpochDecision, type EpochInput, EpochRequest, EventChecks, EventsRequest, EventTypes } from './append-request.ts';
+import { assertReadable, countRead, DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions, pageLimits, stateOf, type StoreContext, viewOf } from './store-context.ts';
+import { followAll, followStream } from './following.ts';
+import { resolveLink, resolveLinks } from './links.ts';
+import { Lookup } from './lookup.ts';
+import { checkMeaning, METASTREAM_METADATA } from './format/metadata.ts';
+import { PageBytes } from './page-bytes.ts';
+import { checkNumber, checkReadableName, checkWritableName, isMetastream, POINT_TYPE, POINTS_STREAM } from './format/names.ts';
+import { readAllPage } from './read-all.ts';
+import { readPage, readVisible } from './read-stream.ts';
+import { primeRecentIds, RecentIds } from './recent-ids.ts';
+import { RecordTime } from './record-time.ts';
+import { type StreamState, StreamView } from './stream-state.ts';
+import { StreamStates } from './stream-states.ts';
+import { StreamsRequest } from './streams-request.ts';
+import { messagesOf, Waiters } from './subscriptions.ts';
+
+interface InternalAppendOptions {
+  /** End the chunk behind this write, as a scavenge point needs it. */
+  readonly completeChunkAfter?: boolean;
+}
+
+/** Figures of the moment; hits and misses since the start. */
+export interface StreamFigures {
+  readonly appendsQueued: number;
+  readonly statesInMemory: number;
+  readonly stateHits: number;
+  readonly stateMisses: number;
+  /** Subscriptions and waits. */
+  readonly subscriptions: number;
+}
+
+/** The store with what only parts of the node itself use. */
+export interface EventStoreInternals extends EventStore {
+  /** As `append`, also of metadata that nobody understands, and without a limit of their size. */
+  appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions): Promise<AppendResult>;
+  /**
+   * Completes the ongoing chunk if `position` lies in it, as it does when the process ended between a scavenge point and
+   * the completion of its chunk. Rejects with what stands in the way, or resolves all the same: look at the chunk.
+   */
+  completeChunk(position: number): Promise<void>;
+  /** Forgets what is remembered of hard-deleted streams: a scavenge that ignores hard deletes has removed their tombstones. */
+  forgetTombstones(): void;
+  /** The end of the log is about to be moved by another writer's records: what is being put together for it is put back. */
+  overtake(): void;
+  /** Takes in the records of a commit that another writer of the same log has made, and shows them to readers. Not while a group of this store is on its way to the log. */
+  follow(records: CommittedRecords): void;
+  /** Forgets what is remembered of streams and event ids: the log has come to `end` by records that nobody has seen here. */
+  forgetStreams(end: number): void;
+  /** Writes an epoch record and its event, and returns the record's position. Rejects as appends do, and with what the decision refuses with. */
+  writeEpoch(epoch: EpochInput | EpochDecision): Promise<number>;
+  /** Remembers the ids of the last events of the log, so that repeats of requests from before a restart are recognised. Call it before the first append. */
+  primeRecentIds(): Promise<void>;
+  figures(): StreamFigures;
+  /** Finishes what is in flight, rejects what waits, ends subscriptions. Later calls that write reject with `store_closed`. */
+  close(): Promise<void>;
+}
+
+/** Creates the store over a recovered log and a replayed index. */
+export function createEventStore(deps: EventStoreDeps): EventStoreInternals {
+  return new Store(deps);
+}
+
+class Store implements EventStoreInternals {
+  readonly #deps: EventStoreDeps;
+  readonly #options: EventStoreOptions;
+  readonly #context: StoreContext;
+  readonly #waiters: Waiters;
+  readonly #committed: CommittedParts;
+  readonly #checks: EventChecks;
+  readonly #appender: Appender;
+
+  constructor(deps: EventStoreDeps) {
+    this.#deps = deps;
+    this.#options = { ...DEFAULT_OPTIONS, ...deps.options };
+    const lookup = new Lookup(deps.reader, deps.index);
+    const states = new StreamStates(lookup, deps.index.hasher, this.#options.streamStatesMax);
+    this.#context = { lookup, states, clock: deps.clock, meter: deps.meter, options: this.#options };
+    this.#waiters = new Waiters(this.#options.subscriptionsMax);
+    this.#committed = {
+      index: deps.index, states, recent: new RecentIds(this.#options.recentIds), times: new RecordTime(lookup, deps), log: deps.commitLog, waiters: this.#waiters, onEpoch: deps.onEpoch,
+    };
+    const types = new EventTypes();
+    this.#checks = new EventChecks(types);
+    this.#appender = new Appender({ deps, options: this.#options, lookup, types, committed: this.#committed });
+  }
+
+  get end(): number { return this.#deps.reader.end; }
+
+  figures(): StreamFigures {
+    const { states } = this.#context;
+    return { appendsQueued: this.#appender.queued, statesInMemory: states.size, stateHits: states.hits, stateMisses: states.misses, subscriptions: this.#waiters.count };
+  }
+
+  append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
+    const refusal = checkBytes(events, this.#options.appendBytesMax) ?? checkMeaning(stream, events);
+    return refusal === null ? this.appendInternal(stream, expectedVersion, events, undefined, authorize) : Promise.reject(refusal);
+  }
+
+  appendInternal(stream: string, expectedVersion: number, events: readonly NewEvent[], options?: InternalAppendOptions, authorize?: Authorize): Promise<AppendResult> {
+    const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
+    if (refusal !== null) return Promise.reject(refusal);
+    try {
+      const endsChunk = options?.completeChunkAfter === true || isPoint(stream, events);
+      return this.#send(new EventsRequest(stream, expectedVersion, this.#checks.check(stream, events), endsChunk, authorize ?? null));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  async appendToStreams(writes: readonly StreamWrite[], options: AppendToStreamsOptions = {}): Promise<AppendToStreamsResult> {
+    for (const { stream, expectedVersion, events } of writes) {
+      const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion) ?? checkMeaning(stream, events);
+      if (refusal !== null) throw refusal;
+      if (stream === POINTS_STREAM) throw new SkuaError('bad_request', `A scavenge point ends its chunk, so that nothing can be written with it: append to ${POINTS_STREAM} alone.`, { stream });
+    }
+    for (const { stream, expectedVersion } of options.checks ?? []) {
+      const refusal = checkReadableName(stream) ?? checkExpected(expectedVersion);
+      if (refusal !== null) throw refusal;
+    }
+    const refusal = checkBytes(writes.flatMap(({ events }) => events), this.#options.appendBytesMax);
+    if (refusal !== null) throw refusal;
+    const request = new StreamsRequest(writes, options, (stream, events) => this.#checks.check(stream, events));
+    await this.#send(request);
+    return request.outcome;
+  }
+
+  async deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
+    const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
+    if (refusal !== null) throw refusal;
+    if (isMetastream(stream)) throw new SkuaError('access_denied', `${stream} is a metadata stream, which lives and dies with its stream: delete that.`, { stream });
+    const { position } = await this.#send(new DeleteRequest(kind === 'soft' ? 'soft-delete' : 'hard-delete', stream, expectedVersion, authorize ?? null));
+    return { position };
+  }
+
+  async completeChunk(position: number): Promise<void> {
+    await this.#send(new CompleteChunkRequest(position));
+  }
+
+  forgetTombstones(): void {
+    this.#context.states.forgetTombstones();
+  }
+
+  overtake(): void {
+    this.#appender.overtake();
+  }
+
+  follow(records: CommittedRecords): void {
+    this.#appender.overtake();
+    applyCommitted(records, this.#committed);
+  }
+
+  forgetStreams(end: number): void {
+    this.#appender.overtake();
+    this.#context.states.clear();
+    this.#committed.recent.completeFrom = end;
+    this.#committed.times.forget();
+    this.#waiters.wakeAll();
+  }
+
+  async writeEpoch(epoch: EpochInput | EpochDecision): Promise<number> {
+    return (await this.#send(new EpochRequest(typeof epoch === 'function' ? epoch : () => epoch))).position;
+  }
+
+  #send(request: AppendRequest): Promise<AppendResult> {
+    return new Promise((resolve, reject) => {
+      request.resolve = resolve;
+      request.reject = reject;
+      this.#appender.enqueue(request);
+    });
+  }
+
+  async readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> {
+    checkPage(options.count);
+    if (options.from !== 'end') checkNumber(options.from);
+    const bytes = new PageBytes(pageLimits(this.#context, options));
+    for (;;) {
+      const view = await this.#readable(stream);
+      const page = await readPage(this.#context, view, options, bytes);
+      if (!bytes.lacksRoom) {
+        countRead(this.#deps.meter, page.events, bytes.shown);
+        const cut = options.resolveLinks === true ? await resolveLinks(this.#context, page.events, bytes) : null;
+        if (!bytes.lacksRoom) {
+          bytes.settle();
+          return cut === null ? page : { ...page, nextEventNumber: cut.number, isEnd: false, isCut: true };
+        }
+      }
+      await bytes.waitForRoom();
+    }
+  }
+
+  async readEvent(stream: string, number: number | 'last', withLinks = false, share?: ByteShare): Promise<StoredEvent> {
+    if (number !== 'last') checkNumber(number);
+    const bytes = new PageBytes(pageLimits(this.#context, { bytesMax: 0, share }));
+    for (;;) {
+      const view = await this.#readable(stream);
+      const event = await readVisible(this.#context, view, number === 'last' ? view.lastNumber : number);
+      if (event === null) throw new SkuaError('event_not_found', `There is no event ${number} in ${stream}: it was never written, or it has expired.`, { stream, number });
+      if (bytes.take(event.data.length + event.metadata.length, 0)) {
+        countRead(this.#deps.meter, [event], event.data.length + event.metadata.length);
+        const shown = withLinks ? await resolveLink(this.#context, event, bytes, true) : event;
+        if (shown !== null) {
+          bytes.settle();
+          return shown;
+        }
+      }
+      await bytes.waitForRoom();
+    }
+  }
+
+  async readAll(options: ReadAllOptions): Promise<AllPage> {
+    checkPage(options.count);
+    const { from } = options;
+    if (typeof from !== 'string') {
+      if (!Number.isSafeInteger(from.commit) || !Number.isSafeInteger(from.prepare) || from.commit < 0 || from.prepare < 0) {
+        throw new SkuaError('invalid_position', `The position ${from.commit}/${from.prepare} is none: give two whole numbers, or start or end.`, { ...from });
+      }
+    }
+    return readAllPage(this.#context, options);
+  }
+
+  async #readable(stream: string): Promise<StreamView> {
+    const refusal = checkReadableName(stream);
+    if (refusal !== null) throw refusal;
+    const view = await viewOf(this.#context, stream);
+    assertReadable(view);
+    return view;
+  }
+
+  async streamInfo(stream: string): Promise<StreamInfo> {
+    const refusal = checkReadableName(stream);
+    if (refusal !== null) throw refusal;
+    return infoOf(stream, await stateOf(this.#context, stream));
+  }
+
+  streamInfoNow(stream: string): StreamInfo | null {
+    if (checkReadableName(stream) !== null) return null;
+    const state = stateOf(this.#context, stream);
+    if (!(state instanceof Promise)) return infoOf(stream, state);
+    // Whoever asks again with a promise gets the error.
+    state.catch(() => {});
+    return null;
+  }
+
+  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage<number>, void, undefined> {
+    return messagesOf(this.followStream(stream, options), options);
+  }
+
+  subscribeToAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage<AllPosition>, void, undefined> {
+    return messagesOf(this.followAll(options), options);
+  }
+
+  followStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionPage<number>, void, undefined> {
+    return followStream(this.#context, this.#waiters, stream, options);
+  }
+
+  followAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionPage<AllPosition>, void, undefined> {
+    return followAll(this.#context, this.#waiters, options);
+  }
+
+  async waitForStream(stream: string, signal: AbortSignal): Promise<boolean> {
+    return this.#wait(stream, signal, () => false);
+  }
+
+  async waitForLog(position: number, signal: AbortSignal): Promise<boolean> {
+    return this.#wait(null, signal, () => this.end > position);
+  }
+
+  async #wait(stream: string | null, signal: AbortSignal, isDone: () => boolean): Promise<boolean> {
+    if (isDone()) return true;
+    const waiter = this.#waiters.add(stream);
+    try {
+      do {
+        waiter.arm();
+        await waiter.wait(signal);
+        if (signal.aborted || this.#waiters.isClosed) return false;
+      } while (stream === null && !isDone());
+      return true;
+    } finally {
+      this.#waiters.remove(waiter);
+    }
+  }
+
+  primeRecentIds(): Promise<void> {
+    return primeRecentIds(this.#context, this.#committed.recent);
+  }
+
+  async close(): Promise<void> {
+    await this.#appender.close();
+    this.#waiters.close();
+  }
+}
+
+function infoOf(stream: string, state: StreamState): StreamInfo {
+  const isMeta = isMetastream(stream);
+  const { committed } = state;
+  const { isTombstoned } = committed;
+  return {
+    lastEventNumber: isTombstoned ? TOMBSTONE : isMeta ? committed.metadataVersion : committed.lastNumber,
+    isTombstoned,
+    isSoftDeleted: !isMeta && committed.isSoftDeleted,
+    metadata: isMeta ? METASTREAM_METADATA : committed.metadata,
+    metadataVersion: isMeta ? -1 : committed.metadataVersion,
+  };
+}
+
+/** Whoever writes a scavenge point, it ends its chunk. */
+function isPoint(stream: string, events: readonly NewEvent[]): boolean {
+  return events.length === 1 && stream === POINTS_STREAM && events[0]!.type === POINT_TYPE;
+}
+
+function checkBytes(events: readonly NewEvent[], limit: number): SkuaError | null {
+  // Without a limit nothing has to be added up.
+  if (limit === DEFAULT_OPTIONS.appendBytesMax) return null;
+  const size = events.reduce((sum, { data }) => sum + data.length, 0);
+  return size <= limit ? null : new SkuaError('batch_too_large', `The data of one append may have ${limit} bytes here, and these have ${size}: split them.`, { size, limit });
+}
+
+function checkPage(count: number): void {
+  if (!Number.isInteger(count) || count < 1) throw new SkuaError('invalid_count', `A page of ${count} events can't be read: ask for 1 to ${PAGE_EVENTS_MAX}.`, { count });
+  if (count > PAGE_EVENTS_MAX) throw new SkuaError('page_too_large', `A page of ${count} events is too large: ask for at most ${PAGE_EVENTS_MAX}.`, { count, limit: PAGE_EVENTS_MAX });
+}

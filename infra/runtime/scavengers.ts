@@ -1,0 +1,170 @@
+import type { NodeAddress } from '../../core/ports/nodes.ts';
+import { SkuaError } from '../../core/base/errors.ts';
+import { FRESH_DEFAULT_MS, REMOVE_AFTER_DEFAULT_MS } from '../../core/shared-log/api.ts';
+import type { ObjectWorld } from '../../core/shared-log/api.ts';
+import type { Foresight } from '../../core/shared-log/overlay/foresight.ts';
+import { scavengeStatus, startScavenge, STOP_WAIT_MS, stopScavenge } from '../../core/shared-log/tick/control.ts';
+import { agesOf, tracesMs } from '../../core/shared-log/tick/sweep.ts';
+import type { ScavengeStatus } from '../../core/shared-log/tick/control.ts';
+import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult, ScavengeStarted } from '../../core/scavenge/api.ts';
+
+/** As nodes and functions open their stores. */
+const TRACES_SECONDS = tracesMs(agesOf(FRESH_DEFAULT_MS, REMOVE_AFTER_DEFAULT_MS)) / 1_000;
+/** Milliseconds for the answer behind a wait. */
+const ANSWER_RESERVE_MS = 2_000;
+const TIMER_MS_MAX = 2_147_483_647;
+
+/** All functions of a store are one member, which leads: whoever configures the schedule decides in its name, and ticks act for it. */
+export const SELF: NodeAddress = { address: 'functions', port: 1 };
+
+/** What is left of the present call, in milliseconds, less what is kept back. */
+interface TimeLeft {
+  leftMs(reserveMs?: number): number;
+}
+
+/**
+ * Scavenges that ticks carry on: starting and stopping leave notes for the next one, and what is told is what the last one has
+ * stored. `refresh` reads that, and is to be called before the others are asked.
+ */
+export class TickedScavenger implements Scavenger {
+  readonly #world: ObjectWorld;
+  readonly #deadline: TimeLeft;
+  readonly #foresight: Pick<Foresight, 'explain'> | null;
+  #status: ScavengeStatus | null = null;
+
+  /** Without `foresight` nothing can be explained. */
+  constructor(world: ObjectWorld, deadline: TimeLeft, foresight: Pick<Foresight, 'explain'> | null = null) {
+    this.#world = world;
+    this.#deadline = deadline;
+    this.#foresight = foresight;
+  }
+
+  async refresh(): Promise<void> {
+    this.#status = await scavengeStatus(this.#world);
+  }
+
+  async start(options?: ScavengeOptions): Promise<ScavengeStarted> {
+    const waiting = options?.startAfresh === true ? null : await this.waiting();
+    const started = await startScavenge(this.#world, options);
+    await this.refresh();
+    return { ...started, ...(waiting !== null && { olderPoint: waiting }) };
+  }
+
+  async waiting(): Promise<OlderPoint | null> {
+    return this.#status?.waiting ?? null;
+  }
+
+  async stop(scavengeId: string): Promise<string> {
+    const stopped = await stopScavenge(this.#world, scavengeId, Math.min(STOP_WAIT_MS, this.#deadline.leftMs(ANSWER_RESERVE_MS)));
+    await this.refresh();
+    return stopped;
+  }
+
+  current(): string | null {
+    return this.#running?.scavengeId ?? null;
+  }
+
+  last(): LastScavenge | null {
+    const status = this.#status;
+    if (status === null) return null;
+    const { scavengeId, state, result, error, olderPoint, traces } = status;
+    return { scavengeId, result: state === 'ended' ? (result ?? 'Errored') as ScavengeResult : 'InProgress', error, ...(olderPoint !== undefined && { olderPoint }), ...(traces !== null && { traces }) };
+  }
+
+  /** As it was when the last tick that had a part in it ended. */
+  progress(): ScavengeProgress | null {
+    const running = this.#running;
+    if (running === null) return null;
+    const elapsedSeconds = Math.max(0, Math.floor((this.#world.clock.nowMs() - running.startedMs) / 1_000));
+    return {
+      phase: 'Starting', chunksDone: 0, chunksTotal: 0, bytesDone: 0, bytesTotal: 0, bytesReclaimed: 0, ...running.progress, scavengeId: running.scavengeId, startedAtMs: running.startedMs, elapsedSeconds, remainingSeconds: null,
+      ...(running.olderPoint !== undefined && { olderPoint: running.olderPoint }),
+      tracesRemainSeconds: TRACES_SECONDS,
+    };
+  }
+
+  async startDryRun(): Promise<never> { throw notHere('A dry run'); }
+  async dryRun(): Promise<never> { throw notHere('A dry run'); }
+
+  /** In the time that the function has. */
+  async explain(stream: string): Promise<Explanation> {
+    if (this.#foresight === null) throw notHere('An explanation');
+    const signal = AbortSignal.timeout(Math.min(TIMER_MS_MAX, this.#deadline.leftMs(ANSWER_RESERVE_MS)));
+    try {
+      return await this.#foresight.explain(stream, signal);
+    } catch (error) {
+      throw signal.aborted ? tooLong(stream, error) : error;
+    }
+  }
+
+  /** Nothing has to wait: a backup reads what a manifest names, which belongs together whatever ticks do meanwhile. */
+  hold(): () => void {
+    return () => {};
+  }
+
+  async idle(): Promise<void> {}
+  async close(): Promise<void> {}
+
+  get #running(): ScavengeStatus | null {
+    return this.#status === null || this.#status.state === 'ended' ? null : this.#status;
+  }
+}
+
+function tooLong(stream: string, cause: unknown): SkuaError {
+  return new SkuaError('aborted', `Explaining ${JSON.stringify(stream)} takes longer than a function has: run a node on the same bucket, with \`skua start --storage s3://bucket/prefix\`, and ask it.`, { stream }, cause);
+}
+
+function notHere(what: string): SkuaError {
+  return new SkuaError('bad_request', `${what} takes a node: run one on the same bucket, with \`skua start --storage s3://bucket/prefix\`, and ask it.`);
+}
+
+/**
+ * Scavenges that ticks of this process carry on: what is asked of them is done at once, not when the timer comes. Dry runs are this
+ * process's own; like on any node they stand in the place of a run while they last.
+ */
+export class KickingScavenger implements Scavenger {
+  readonly #scavenger: Scavenger;
+  readonly #foresight: Foresight;
+  readonly #kick: () => void;
+
+  constructor(scavenger: Scavenger, foresight: Foresight, kick: () => void) {
+    this.#scavenger = scavenger;
+    this.#foresight = foresight;
+    this.#kick = kick;
+  }
+
+  async start(options?: ScavengeOptions): Promise<ScavengeStarted> {
+    const started = await this.#scavenger.start(options);
+    this.#kick();
+    return started;
+  }
+
+  async stop(scavengeId: string): Promise<string> {
+    const dry = this.#foresight.current();
+    if (dry !== null && (scavengeId === dry || (scavengeId === 'current' && this.#scavenger.current() === null))) {
+      await this.#foresight.stop();
+      return dry;
+    }
+    const stopping = this.#scavenger.stop(scavengeId);
+    this.#kick();
+    return stopping;
+  }
+
+  current(): string | null { return this.#scavenger.current() ?? this.#foresight.current(); }
+  last(): LastScavenge | null { return this.#scavenger.last(); }
+  waiting(): Promise<OlderPoint | null> { return this.#scavenger.waiting(); }
+  progress(): ScavengeProgress | null { return this.#scavenger.progress() ?? this.#foresight.progress(); }
+  async startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> { return this.#foresight.startDryRun(options); }
+  async dryRun(scavengeId: string): Promise<DryRunReport | null> { return this.#foresight.dryRun(scavengeId); }
+  explain(stream: string): Promise<Explanation> { return this.#foresight.explain(stream); }
+  hold(): () => void { return this.#scavenger.hold(); }
+  async idle(): Promise<void> {}
+  close(): Promise<void> { return this.#foresight.close(); }
+}
+
+/** The same, for those who would wait for it to come to rest, or stop it, and need not. */
+export class RestingScavenger extends KickingScavenger {
+  override current(): null { return null; }
+  override last(): null { return null; }
+  override progress(): null { return null; }
+}
