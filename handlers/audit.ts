@@ -3,7 +3,7 @@ import { ownEntry } from '../core/ports/audit.ts';
 import type { AuditDetails, AuditEntry, AuditLog } from '../core/ports/audit.ts';
 import { addressGroup } from '../core/security/address-group.ts';
 import { isAnonymous } from '../core/security/principal.ts';
-import type { Principal } from '../core/security/principal.ts';
+import type { Principal } from '../core/security/api.ts';
 import { credentialsOf } from './authentication.ts';
 import type { App, Call } from './http/context.ts';
 

@@ -1,3 +1,6 @@
+export type { ScavengeOrders } from './orders.ts';
+export type { CyclesStore } from './streams.ts';
+
 /** What auto-scavenge offers to handlers, timers and commands. */
 
 export type AutoScavengeState = 'NotConfigured' | 'Waiting' | 'InProgress' | 'Pausing' | 'Paused';

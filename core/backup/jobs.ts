@@ -8,7 +8,7 @@ import { openForJob } from './repository/repository.ts';
 import type { RepositorySpec } from './repository/repository.ts';
 import { RESTORE_FILE_JOB, restoreFileJob } from './restore/files.ts';
 import { StorageSource } from '../store/source.ts';
-import type { Snapshot } from '../store/source.ts';
+import type { Snapshot } from '../store/api.ts';
 import { CHECK_JOBS } from './verify/jobs.ts';
 
 /** Name of the job that backs up a snapshot of the node's own files into a repository. */

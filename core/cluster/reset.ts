@@ -1,5 +1,5 @@
 import { encodeBase64 } from '../base/base64.ts';
-import type { BackupSource, SnapshotFile } from '../store/source.ts';
+import type { BackupSource, SnapshotFile } from '../store/api.ts';
 import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { inParallel } from '../base/in-parallel.ts';
 import { INDEX_MAP_PATH, parseIndexMap } from '../index/format/index-map.ts';

@@ -1,4 +1,4 @@
-import type { ChunkTable } from '../log/chunk-table.ts';
+import type { ChunkTable } from '../log/api.ts';
 import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, TOMBSTONE, type RecordFrame } from '../log/format/records.ts';
 import { scanLog } from '../log/scan.ts';
 import { visitTransaction } from '../log/transactions.ts';

@@ -1,6 +1,6 @@
 import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../cache/cache.ts';
 import { END, HIT, isMiss, type Miss, type Outcome } from '../base/step.ts';
-import type { Proof } from '../log/proofs-file.ts';
+import type { Proof } from '../log/api.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import type { EntryList, IndexEntry } from './format/entries.ts';

@@ -1,6 +1,6 @@
 import type { BlockCache } from '../cache/cache.ts';
 import { isSkuaError, SkuaError } from '../base/errors.ts';
-import type { Proof } from '../log/proofs-file.ts';
+import type { Proof } from '../log/api.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';

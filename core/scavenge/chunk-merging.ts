@@ -1,6 +1,6 @@
 import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { guidFromUuidBytes } from '../base/guid.ts';
-import type { Chunk } from '../log/chunk.ts';
+import type { Chunk } from '../log/api.ts';
 import type { Job, JobContext } from '../ports/jobs.ts';
 import { doubtIfDamaged, switchChunk } from './chunk-switch.ts';
 import { ChunkWriter, openSource } from './chunk-writer.ts';

@@ -1,11 +1,10 @@
 import type { BlockCache } from '../cache/cache.ts';
 import { isSkuaError } from '../base/errors.ts';
-import type { Chunk } from '../log/chunk.ts';
+import type { Chunk, ChunkTable } from '../log/api.ts';
 import { chunkFileName, parseChunkFileNames } from '../log/format/chunk-format.ts';
-import type { ChunkTable } from '../log/chunk-table.ts';
 import { openCompleted } from '../log/open-chunks.ts';
 import type { Storage } from '../ports/storage.ts';
-import type { ProofKeeper } from '../integrity/chain/keeper.ts';
+import type { ProofKeeper } from '../integrity/api.ts';
 
 export interface SwitchParts {
   readonly storage: Storage;

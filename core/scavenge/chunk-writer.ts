@@ -1,7 +1,7 @@
 import { equalBytes, putI32, putI64 } from '../base/bytes.ts';
 import { BlockCache } from '../cache/cache.ts';
 import { SkuaError } from '../base/errors.ts';
-import type { Chunk } from '../log/chunk.ts';
+import type { Chunk } from '../log/api.ts';
 import { align4096, type ChunkHeader, completeChunkFile, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../log/format/chunk-format.ts';
 import { openCompleted } from '../log/open-chunks.ts';
 import type { Digest, Digests } from '../ports/digests.ts';

@@ -1,4 +1,4 @@
-import type { Chunk } from '../log/chunk.ts';
+import type { Chunk } from '../log/api.ts';
 import { align4096, FOOTER_BYTES, HEADER_BYTES } from '../log/format/chunk-format.ts';
 import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } from '../log/format/records.ts';
 import { scanChunk } from '../log/scan.ts';

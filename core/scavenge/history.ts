@@ -1,6 +1,6 @@
 import { isSkuaError } from '../base/errors.ts';
 import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
-import type { TableReport } from '../index/table-scavenge.ts';
+import type { TableReport } from '../index/api.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
 import { ANY, type StreamMetadata } from '../streams/api.ts';

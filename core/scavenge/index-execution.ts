@@ -1,11 +1,11 @@
 import { TABLE_VERSION, type TableEntry } from '../index/format/table-format.ts';
 import { TableSource } from '../index/table-scan.ts';
-import type { TableExecuted, TableExecution } from '../index/table-store.ts';
+import type { TableExecuted, TableExecution } from '../index/api.ts';
 import { type TableWriter, withWriter } from '../index/table-write.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { isMetastream } from '../streams/format/names.ts';
-import type { StoredRetention } from '../streams/retention.ts';
+import type { StoredRetention } from '../streams/api.ts';
 import { type RunContext, withFiles } from './run-context.ts';
 import { RecordNames } from './sources/run-chunks.ts';
 import { type RunFiles, type RunSettings, storedRetention, Throttle } from './sources/run-settings.ts';

@@ -1,7 +1,7 @@
 import { putI32 } from '../base/bytes.ts';
 import { timestampMsAt, timestampTicksAt } from '../log/format/records.ts';
 import type { ChunkTimeRange, ScavengeState } from '../ports/scavenge-state.ts';
-import type { Retention } from '../streams/retention.ts';
+import type { Retention } from '../streams/api.ts';
 
 /** What a record that goes, or may go, adds to the weight of its chunk. */
 export const WEIGHT_DISCARD = 2;

@@ -1,4 +1,4 @@
-import type { Chunk } from '../log/chunk.ts';
+import type { Chunk } from '../log/api.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { ChunkWriter, type EarlierEnd, openSource, scavengedFileBytes } from './chunk-writer.ts';
 import { KeepRule } from './keep-rule.ts';

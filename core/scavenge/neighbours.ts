@@ -1,4 +1,4 @@
-import type { Chunk } from '../log/chunk.ts';
+import type { Chunk } from '../log/api.ts';
 import { WEIGHT_DISCARD } from './logical-chunks.ts';
 
 /** Chunks of one file at most. */

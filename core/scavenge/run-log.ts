@@ -1,5 +1,5 @@
-import type { TableReport } from '../index/table-scavenge.ts';
-import type { Chunk } from '../log/chunk.ts';
+import type { TableReport } from '../index/api.ts';
+import type { Chunk } from '../log/api.ts';
 import type { Log } from '../ports/log.ts';
 import type { ScavengePoint } from '../ports/scavenge-state.ts';
 import { timeSpanText, timestampText } from '../base/time.ts';

@@ -6,6 +6,8 @@ import { repairHistory } from './history-repair.ts';
 import { type ActiveRun, checkedOptions, explainStream, launchDryRun, type LaunchOptions, launchRun, THREADS_MAX } from './launch.ts';
 import { newId, type ScavengeDeps } from './run-context.ts';
 import { background } from '../base/background.ts';
+export type { ErasureProof, ErasureProofs } from './erasure-proofs.ts';
+export type { ScavengeConfig, ScavengeStore } from './run-context.ts';
 
 /** Dry runs whose reports are kept. */
 const DRY_RUNS_MAX = 8;

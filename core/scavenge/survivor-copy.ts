@@ -1,5 +1,5 @@
 import { SkuaError } from '../base/errors.ts';
-import type { Chunk } from '../log/chunk.ts';
+import type { Chunk } from '../log/api.ts';
 import { HEADER_BYTES } from '../log/format/chunk-format.ts';
 import { ChunkProof } from '../log/chunk-proof.ts';
 import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } from '../log/format/records.ts';

@@ -1,4 +1,4 @@
-import type { Chunk } from '../log/chunk.ts';
+import type { Chunk } from '../log/api.ts';
 import { HEADER_BYTES, mapActual, mapLogical } from '../log/format/chunk-format.ts';
 import { ChunkProof } from '../log/chunk-proof.ts';
 import { FRAME_BYTES } from '../log/format/records.ts';

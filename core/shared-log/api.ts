@@ -1,4 +1,4 @@
-import type { ChunkMap } from '../log/chunk-map.ts';
+import type { ChunkMap } from '../log/api.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -7,8 +7,7 @@ import type { Meter } from '../ports/meter.ts';
 import type { OnStrangers } from '../ports/object-kinds.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
 import type { EventStore } from '../streams/api.ts';
-import type { EventStoreOptions } from '../streams/store-context.ts';
-import type { EventStoreInternals } from '../streams/streams.ts';
+import type { EventStoreOptions, EventStoreInternals } from '../streams/streams.ts';
 
 /** What an instance or a tick needs of the world. */
 export interface ObjectWorld {

@@ -1,7 +1,7 @@
 import { SkuaError } from '../base/errors.ts';
 import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import type { StreamIndex } from '../index/index.ts';
-import type { TransactionLog } from '../log/transaction-log.ts';
+import type { TransactionLog } from '../log/api.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';

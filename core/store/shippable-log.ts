@@ -1,6 +1,6 @@
 import { SkuaError } from '../base/errors.ts';
 import { HEADER_BYTES } from '../log/format/chunk-format.ts';
-import type { ChunkTable } from '../log/chunk-table.ts';
+import type { ChunkTable } from '../log/api.ts';
 import type { Storage } from '../ports/storage.ts';
 import { RecordWalk } from '../log/format/record-walk.ts';
 

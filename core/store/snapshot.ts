@@ -6,7 +6,7 @@ import { INDEX_FOLDER, INDEX_MAP_PATH, parseIndexMap } from '../index/format/ind
 import type { IndexMap } from '../index/format/index-map.ts';
 import { bloomPathOf } from '../index/format/table-format.ts';
 import { HEADER_BYTES, parseChunkFileNames } from '../log/format/chunk-format.ts';
-import type { ChunkTable } from '../log/chunk-table.ts';
+import type { ChunkTable } from '../log/api.ts';
 import { openLog } from '../log/log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';

@@ -14,7 +14,7 @@ import { findLastEpoch } from '../log/epochs.ts';
 import { ChunkMap, type ChunkMapView } from '../log/chunk-map.ts';
 import { openLog } from '../log/log.ts';
 import { type ChunkProofFigures, ChunkProofs, proofFigures } from '../log/chunk-proofs.ts';
-import type { TransactionLog } from '../log/transaction-log.ts';
+import type { TransactionLog } from '../log/api.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
 import type { Digests } from '../ports/digests.ts';
@@ -32,7 +32,7 @@ import { createScavenger } from '../scavenge/scavenge.ts';
 import type { EventStore } from '../streams/api.ts';
 import type { EpochRecord } from '../log/format/records.ts';
 import { createEventStore, type EventStoreInternals, type StreamFigures } from '../streams/streams.ts';
-import type { EventStoreOptions } from '../streams/store-context.ts';
+import type { EventStoreOptions } from '../streams/streams.ts';
 
 /** What a store is opened with, by part; what is left out of a part has its default. */
 export interface OpenStoreOptions {

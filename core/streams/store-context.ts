@@ -1,5 +1,5 @@
 import { SkuaError } from '../base/errors.ts';
-import type { LogReader } from '../log/log-reader.ts';
+import type { LogReader } from '../log/api.ts';
 import type { EpochRecord } from '../log/format/records.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CommitLog } from '../ports/commit-log.ts';

@@ -23,6 +23,9 @@ import { type StreamState, StreamView } from './stream-state.ts';
 import { StreamStates } from './stream-states.ts';
 import { StreamsRequest } from './streams-request.ts';
 import { messagesOf, Waiters } from './subscriptions.ts';
+export type { CommittedRecords } from './apply-committed.ts';
+export type { EventStoreOptions } from './store-context.ts';
+export type { FoundStream, NamesWanted } from './stream-names.ts';
 
 interface InternalAppendOptions {
   /** End the chunk behind this write, as a scavenge point needs it. */

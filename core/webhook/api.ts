@@ -1,4 +1,5 @@
 import type { Authorize } from '../streams/api.ts';
+export type { ArrivalLimits } from './ingest/arrivals.ts';
 
 /** What the webhook source offers to handlers and commands. */
 

@@ -1,5 +1,5 @@
 import type { ManifestSummary } from '../../core/backup/format/manifest.ts';
-import type { BackupOptions, BackupProgress } from '../../core/backup/node/backups.ts';
+import type { BackupOptions, BackupProgress } from '../../core/backup/api.ts';
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { ErrorCode } from '../../core/base/errors.ts';
 import { timestampText } from '../../core/base/time.ts';

@@ -1,5 +1,5 @@
 import { isGood } from '../../core/backup/checks/checks.ts';
-import type { BackupCheck, CheckReport, CheckSubject } from '../../core/backup/checks/checks.ts';
+import type { BackupCheck, CheckReport, CheckSubject } from '../../core/backup/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { timestampText } from '../../core/base/time.ts';
 import { progressDocument } from './backups.ts';

@@ -1,5 +1,4 @@
-import type { HoldView } from '../../core/store/hold.ts';
-import type { SnapshotFile } from '../../core/store/source.ts';
+import type { HoldView, SnapshotFile } from '../../core/store/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { timestampText } from '../../core/base/time.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';

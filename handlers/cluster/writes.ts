@@ -1,11 +1,9 @@
-import type { HeldWrite } from '../../core/cluster/api.ts';
+import type { HeldWrite, CarriedWrite, WriteOutcome } from '../../core/cluster/api.ts';
 import { formatOutcomes, outcomeOf, readWrites } from '../../core/cluster/carried-writes.ts';
-import type { CarriedWrite, WriteOutcome } from '../../core/cluster/carried-writes.ts';
 import { WRITES_TYPE } from '../../core/cluster/writes-elsewhere.ts';
 import { SkuaError } from '../../core/base/errors.ts';
-import type { Security, UserNow } from '../../core/security/api.ts';
+import type { Security, UserNow, Principal } from '../../core/security/api.ts';
 import { isAdministrator } from '../../core/security/principal.ts';
-import type { Principal } from '../../core/security/principal.ts';
 import { bothAllow } from '../../core/streams/api.ts';
 import type { Authorize } from '../../core/streams/api.ts';
 import { unlessChanged } from '../../core/streams/unless-changed.ts';

@@ -1,6 +1,6 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import { isAdministrator, isAnonymous, isBackupKeeper, isOperator, SYSTEM } from '../../core/security/principal.ts';
-import type { Principal } from '../../core/security/principal.ts';
+import type { Principal } from '../../core/security/api.ts';
 import type { Access, App, Call } from './context.ts';
 
 /** Throws unless the caller may use an operation. */

@@ -1,7 +1,5 @@
-import type { ClusterMember, HeldWrite } from '../../core/cluster/api.ts';
-import type { Writer } from '../../core/cluster/carried-writes.ts';
-import type { SessionProof } from '../../core/security/api.ts';
-import type { Principal } from '../../core/security/principal.ts';
+import type { ClusterMember, HeldWrite, Writer } from '../../core/cluster/api.ts';
+import type { SessionProof, Principal } from '../../core/security/api.ts';
 import type { Authorize } from '../../core/streams/api.ts';
 
 /** What a member needs to have requests decided by the one that leads (core/cluster/README.md, rules 12 and 13). */

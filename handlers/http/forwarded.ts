@@ -1,7 +1,6 @@
 import { FOR_OTHERS } from '../../core/cluster/ask-leader.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
-import type { SessionProof } from '../../core/security/api.ts';
-import type { Principal } from '../../core/security/principal.ts';
+import type { SessionProof, Principal } from '../../core/security/api.ts';
 import { notAMember } from './authorization.ts';
 import type { Forwarded } from './cluster.ts';
 import type { App, Call, ServerSide } from './context.ts';

@@ -1,7 +1,6 @@
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { SkuaError } from '../../core/base/errors.ts';
-import type { Security } from '../../core/security/api.ts';
-import type { Principal } from '../../core/security/principal.ts';
+import type { Security, Principal } from '../../core/security/api.ts';
 import type { App } from './context.ts';
 
 /** Characters of a user name that the log shows. */

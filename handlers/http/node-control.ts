@@ -1,6 +1,6 @@
 /** What the handlers need of the node that they run in, beyond its store. */
 
-import type { ChunkMapView } from '../../core/log/chunk-map.ts';
+import type { ChunkMapView } from '../../core/log/api.ts';
 import type { MemberState } from '../../core/ports/peers.ts';
 
 /** State names as `/gossip` writes them; `/info` has them in lower case. */

@@ -1,7 +1,7 @@
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { PersistentSubscriptions } from '../../core/persistent/api.ts';
-import type { ErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
+import type { ErasureProofs } from '../../core/scavenge/scavenge.ts';
 import type { App, AppFeatures, Call, ClusterFeature, Webhooks } from './context.ts';
 import type { NodeControl } from './node-control.ts';
 

@@ -1,7 +1,6 @@
 import { SkuaError } from '../../core/base/errors.ts';
-import type { ProveErasedArgs } from '../../core/scavenge/erasure/job.ts';
-import type { ErasureFinding } from '../../core/scavenge/erasure/prove-erased.ts';
-import type { ErasureProof } from '../../core/scavenge/erasure-proofs.ts';
+import type { ProveErasedArgs, ErasureFinding } from '../../core/scavenge/api.ts';
+import type { ErasureProof } from '../../core/scavenge/scavenge.ts';
 import { timestampText } from '../../core/base/time.ts';
 import { readJson } from '../http/body.ts';
 import { noteForAudit } from '../http/context.ts';

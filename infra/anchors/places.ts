@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
-import type { AnchorPlace } from '../../core/integrity/chain/anchoring.ts';
+import type { AnchorPlace } from '../../core/integrity/api.ts';
 import { type Anchor, parseAnchor } from '../../core/integrity/format/layout.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { makeFolder } from '../fs/make-folder.ts';

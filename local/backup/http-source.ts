@@ -1,5 +1,5 @@
 import { snapshotShape } from '../../core/backup/repository/snapshot-shape.ts';
-import type { BackupSource, Snapshot } from '../../core/store/source.ts';
+import type { BackupSource, Snapshot } from '../../core/store/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { wrongText } from '../../core/base/shape.ts';

@@ -1,13 +1,11 @@
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import { Holds } from '../../core/store/hold.ts';
 import { BACKUP_JOB } from '../../core/backup/jobs.ts';
-import type { BackupJobArgs, BackupJobResult } from '../../core/backup/jobs.ts';
+import type { BackupJobArgs, BackupJobResult, BackupStatus, BackupRequest, NodeBackupsParts } from '../../core/backup/api.ts';
 import type { Manifest, ManifestSummary } from '../../core/backup/format/manifest.ts';
 import { RepositoryWatch, runBackupSchedule, Shipping } from '../../core/backup/node/background.ts';
 import { NodeBackupChecks } from '../../core/backup/checks/checks.ts';
-import type { BackupStatus } from '../../core/backup/checks/checks.ts';
 import { NodeBackups } from '../../core/backup/node/backups.ts';
-import type { BackupRequest, NodeBackupsParts } from '../../core/backup/node/backups.ts';
 import { ensureNodeId } from '../../core/store/node-id.ts';
 import { pruneRepository } from '../../core/backup/prune/prune.ts';
 import type { Repository, RepositoryWorld } from '../../core/backup/repository/api.ts';

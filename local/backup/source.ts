@@ -1,6 +1,6 @@
 import * as path from 'node:path';
 import { snapshotOfDirectory } from '../../core/store/snapshot.ts';
-import type { BackupSource } from '../../core/store/source.ts';
+import type { BackupSource } from '../../core/store/api.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import { systemClock } from '../../infra/clock.ts';

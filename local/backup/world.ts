@@ -1,8 +1,6 @@
-import type { BackupLanes, RepositorySpec } from '../../core/backup/repository/repository.ts';
+import type { BackupLanes, RepositorySpec, RestoreWorld, RunningBackup } from '../../core/backup/api.ts';
 import type { CompressionMode, Repository } from '../../core/backup/repository/api.ts';
 import { openRepository } from '../../core/backup/repository/repository.ts';
-import type { RestoreWorld } from '../../core/backup/restore/files.ts';
-import type { RunningBackup } from '../../core/backup/repository/notes.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import { silentMeter } from '../../core/ports/meter.ts';

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ByteShare } from '../../core/base/byte-budget.ts';
-import type { HeldWrite, MemberLog, Patience } from '../../core/cluster/api.ts';
-import type { CarriedWrite, Writer } from '../../core/cluster/carried-writes.ts';
+import type { HeldWrite, MemberLog, Patience, CarriedWrite, Writer } from '../../core/cluster/api.ts';
 import { newOrder, NOTHING, OWN, STAYS } from '../../core/cluster/writes-elsewhere.ts';
 import type { Order, WritesElsewhere } from '../../core/cluster/writes-elsewhere.ts';
 import { SkuaError } from '../../core/base/errors.ts';

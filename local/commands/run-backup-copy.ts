@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import { copyFiles } from '../../core/backup/copy/copy.ts';
-import type { CopyReport } from '../../core/backup/copy/copy.ts';
+import type { CopyReport } from '../../core/backup/api.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';

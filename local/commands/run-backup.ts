@@ -1,12 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import type { CreatedBackup } from '../../core/backup/create/create.ts';
+import type { CreatedBackup, DrillReport, PruneReport, RepositoryFinding, VerifyRepositoryReport } from '../../core/backup/api.ts';
 import { lastProven } from '../../core/backup/repository/notes.ts';
-import type { DrillReport } from '../../core/backup/verify/drill.ts';
 import type { ManifestSummary } from '../../core/backup/format/manifest.ts';
-import type { PruneReport } from '../../core/backup/prune/prune.ts';
-import type { RepositoryFinding, VerifyRepositoryReport } from '../../core/backup/verify/verify.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';

@@ -4,7 +4,7 @@ import { isSkuaError } from '../../core/base/errors.ts';
 import type { Anchor } from '../../core/integrity/format/layout.ts';
 import { parseAnchor } from '../../core/integrity/format/layout.ts';
 import { type ProofSummary, verifyProof } from '../../core/integrity/chain/verify.ts';
-import type { ProofFinding, ProofNote } from '../../core/integrity/chain/verify-said.ts';
+import type { ProofFinding, ProofNote } from '../../core/integrity/api.ts';
 import { parseEventProof, verifyEvent } from '../../core/integrity/chain/verify-event.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { decodeText } from '../../core/base/text.ts';

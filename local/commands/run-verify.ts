@@ -1,11 +1,10 @@
 import * as path from 'node:path';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { verifyObjects } from '../../core/shared-log/overlay/verify.ts';
-import type { VerifyObjectsNote, VerifyObjectsSummary } from '../../core/shared-log/overlay/verify.ts';
+import type { VerifyObjectsNote, VerifyObjectsSummary } from '../../core/shared-log/shared-log.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
-import type { VerifyFinding, VerifyNote, VerifyProgress } from '../../core/integrity/verify/run.ts';
+import type { VerifyFinding, VerifyNote, VerifyProgress, VerifySummary } from '../../core/integrity/api.ts';
 import { verifyDirectory } from '../../core/integrity/verify/verify.ts';
-import type { VerifySummary } from '../../core/integrity/verify/verify.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';

@@ -1,6 +1,6 @@
 import { parseScheduleText } from '../../core/auto-scavenge/schedule-text.ts';
 import type { CompressionMode } from '../../core/backup/repository/api.ts';
-import type { Retention } from '../../core/backup/prune/retention.ts';
+import type { Retention } from '../../core/backup/api.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { overlap, parsePlace } from '../../infra/objects/open.ts';

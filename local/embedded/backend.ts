@@ -1,8 +1,7 @@
-import type { StoreHold } from '../../core/store/hold.ts';
+import type { StoreHold } from '../../core/store/api.ts';
 import type { SkuaError } from '../../core/base/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
-import type { ErasureReport, ProveErasedArgs } from '../../core/scavenge/erasure/job.ts';
-import type { Scavenger } from '../../core/scavenge/api.ts';
+import type { ErasureReport, ProveErasedArgs, Scavenger } from '../../core/scavenge/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 
 /** What a store stands on, wherever its events lie. */

@@ -4,7 +4,7 @@ import { Foresight } from '../../core/shared-log/overlay/foresight.ts';
 import { proveErasedInObjects } from '../../core/shared-log/overlay/prove-erased.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
-import type { ErasureFinding } from '../../core/scavenge/erasure/prove-erased.ts';
+import type { ErasureFinding } from '../../core/scavenge/api.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { systemIds } from '../../infra/ids.ts';

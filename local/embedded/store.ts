@@ -1,5 +1,5 @@
 import { BACKUP_JOB } from '../../core/backup/jobs.ts';
-import type { BackupJobArgs, BackupJobResult } from '../../core/backup/jobs.ts';
+import type { BackupJobArgs, BackupJobResult, RepositorySpec } from '../../core/backup/api.ts';
 import type { Manifest } from '../../core/backup/format/manifest.ts';
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import { idNeedles } from '../../core/scavenge/erasure/needles.ts';
@@ -9,7 +9,6 @@ import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
-import type { RepositorySpec } from '../../core/backup/repository/repository.ts';
 import type {
   AppendResult, BackupOptions, BackupResult, DeleteOptions, ErasureProof, Expected, Explanation, NewEvent, Position, ProveErasedOptions, ReadAllOptions, ReadOptions, RecordedEvent, RecordedMetadata,
   ScavengeOptions, ScavengeResult, SetMetadataOptions, Store, StreamAppend, StreamAppended, StreamInfo, StreamMetadata, SubscribeToAllOptions, SubscribeToStreamOptions,

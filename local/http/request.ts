@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Socket } from 'node:net';
 import type { ByteShare, Sender, ShareOwner } from '../../core/base/byte-budget.ts';
 import { SkuaError } from '../../core/base/errors.ts';
-import type { Principal } from '../../core/security/principal.ts';
+import type { Principal } from '../../core/security/api.ts';
 import type { OnBytes } from '../../handlers/http/context.ts';
 import { HOST_LENGTH_MAX } from '../../handlers/http/url.ts';
 import { connectionAddress } from './client-address.ts';

@@ -1,6 +1,6 @@
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { SkuaError } from '../../core/base/errors.ts';
-import type { ChunkMapView } from '../../core/log/chunk-map.ts';
+import type { ChunkMapView } from '../../core/log/api.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { OpenStore, StartProgress } from '../../core/store/store.ts';
 import type { EventStore } from '../../core/streams/api.ts';

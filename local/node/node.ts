@@ -64,7 +64,7 @@ import { startTracing } from '../tracing/tracing.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { VERSION } from '../../infra/runtime/version.ts';
 import { openAnchoring, proofMetrics } from '../proof/open.ts';
-import type { Anchoring } from '../../core/integrity/chain/anchoring.ts';
+import type { Anchoring } from '../../core/integrity/api.ts';
 import { openSubscriptions } from '../persistent/open.ts';
 import type { OpenSubscriptions } from '../persistent/open.ts';
 import { pageFiles } from '../ui/page-files.ts';

@@ -1,12 +1,11 @@
 import { holdEnded, holdOf } from '../../core/store/hold.ts';
-import type { StoreHold } from '../../core/store/hold.ts';
+import type { StoreHold, Snapshot } from '../../core/store/api.ts';
 import { BACKUP_JOB } from '../../core/backup/jobs.ts';
-import type { BackupJobArgs } from '../../core/backup/jobs.ts';
-import type { Snapshot } from '../../core/store/source.ts';
+import type { BackupJobArgs } from '../../core/backup/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../../core/shared-log/api.ts';
 import { objectSource } from '../../core/shared-log/overlay/overlay.ts';
-import type { ObjectSource } from '../../core/shared-log/overlay/overlay.ts';
+import type { ObjectSource } from '../../core/shared-log/shared-log.ts';
 import { InlineJobs, jobUnknown } from '../../core/memory/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { JOBS } from '../../core/workers/jobs.ts';

@@ -9,7 +9,7 @@ import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { newestManifest } from '../../core/shared-log/format/manifest.ts';
 import { createObjectNodes, OF_CLUSTER } from '../../core/shared-log/tick/control.ts';
 import { createDrive } from '../../core/shared-log/tick/drive.ts';
-import type { TickReport } from '../../core/shared-log/tick/tick.ts';
+import type { TickReport } from '../../core/shared-log/shared-log.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Meter } from '../../core/ports/meter.ts';

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { domainToASCII } from 'node:url';
 import { SYSTEM } from '../../core/security/principal.ts';
-import type { Principal } from '../../core/security/principal.ts';
+import type { Principal } from '../../core/security/api.ts';
 import type { CertificateSet } from './certificate-set.ts';
 
 const SERVER_AUTHENTICATION = '1.3.6.1.5.5.7.3.1';

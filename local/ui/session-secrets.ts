@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import * as path from 'node:path';
-import type { SessionSecrets } from '../../core/security/session-keys.ts';
+import type { SessionSecrets } from '../../core/security/api.ts';
 import { createKeyFile, readKeyFile } from '../cli/key-files.ts';
 import { dataProtectionToken } from '../config/data-protection.ts';
 import type { Values } from '../../infra/runtime/config/options.ts';

@@ -14,7 +14,7 @@ import { PROOF_FOLDER, PROOF_HEAD_BYTES } from '../../integrity/format/layout.ts
 import { DATABASE_FOLDER } from '../../scavenge/erasure/files.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import { NODE_ID_FILE, readNodeId } from '../../store/node-id.ts';
-import type { BackupSource, Snapshot, SnapshotFile, SnapshotKind } from '../../store/source.ts';
+import type { BackupSource, Snapshot, SnapshotFile, SnapshotKind } from '../../store/api.ts';
 import { copyIndexPart } from './index-part.ts';
 import type { CopySource } from './index-part.ts';
 import { bytesOf, CopyTarget, UNFINISHED } from './target.ts';

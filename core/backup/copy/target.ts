@@ -6,7 +6,7 @@ import { ChunkProof } from '../../log/chunk-proof.ts';
 import type { Digests } from '../../ports/digests.ts';
 import { isLeftoverName } from '../../ports/own-names.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import type { BackupSource, SnapshotFile } from '../../store/source.ts';
+import type { BackupSource, SnapshotFile } from '../../store/api.ts';
 
 /** Behind the name of a file that is being copied; a node that starts on the copy removes what has it. */
 export const UNFINISHED = '.copy.tmp';

@@ -14,7 +14,7 @@ import { blobsOf } from '../format/manifest.ts';
 import type { Manifest, ManifestChunk, ManifestFile, ManifestProof, ManifestSegment, ManifestTail } from '../format/manifest.ts';
 import { BackupIntent, clearSuspects, suspectBlobs } from '../repository/notes.ts';
 import type { BackupLanes } from '../repository/repository.ts';
-import type { BackupSource, SnapshotFile } from '../../store/source.ts';
+import type { BackupSource, SnapshotFile } from '../../store/api.ts';
 import { endsAlike, Known } from './known.ts';
 import { PartStore } from './store-part.ts';
 import type { CreateProgress } from './store-part.ts';

@@ -2,7 +2,7 @@ import { equalBytes, gather } from '../../base/bytes.ts';
 import type { Repository } from '../repository/api.ts';
 import { isProven } from '../format/manifest.ts';
 import type { Manifest, ManifestChunk, ManifestFile, ManifestProof, ManifestTail } from '../format/manifest.ts';
-import type { BackupSource, SnapshotFile } from '../../store/source.ts';
+import type { BackupSource, SnapshotFile } from '../../store/api.ts';
 
 /** Bytes of a tail that are compared with what an earlier backup holds of it. */
 const COMPARED_BYTES = 65_536;

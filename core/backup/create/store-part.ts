@@ -9,7 +9,7 @@ import { RecordTimes } from '../../log/format/record-walk.ts';
 import { lanesFor, openForJob } from '../repository/repository.ts';
 import type { BackupLanes, RepositorySpec } from '../repository/repository.ts';
 import { piecesOf } from '../../store/source.ts';
-import type { BackupSource } from '../../store/source.ts';
+import type { BackupSource } from '../../store/api.ts';
 
 /** A part of a listed file. */
 interface FilePart {

@@ -7,7 +7,7 @@ import { DATABASE_FOLDER } from '../../scavenge/erasure/files.ts';
 import { also, flag, hexDigits, listOf, moment, oneOf, optional, orNull, record, text, uuid, whole } from '../../base/shape.ts';
 import type { Shape, Wrong } from '../../base/shape.ts';
 import type { Manifest, ManifestChunk, ManifestFile, ManifestIndex, ManifestProof, ManifestSegment, ManifestTail } from './manifest.ts';
-import type { SnapshotCheckpoints } from '../../store/source.ts';
+import type { SnapshotCheckpoints } from '../../store/api.ts';
 
 /**
  * What a manifest may say. A repository is a place that others may write to, and a restore writes what a manifest names: so a name is one of those that a

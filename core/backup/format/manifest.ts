@@ -1,4 +1,4 @@
-import type { SnapshotCheckpoints } from '../../store/source.ts';
+import type { SnapshotCheckpoints } from '../../store/api.ts';
 
 /**
  * What a repository says of one backup. A manifest is written last, so that a backup exists wholly or not at all, and

@@ -5,7 +5,7 @@ import type { Meter } from '../../ports/meter.ts';
 import type { Scavenger } from '../../scavenge/api.ts';
 import type { Repository } from '../repository/api.ts';
 import type { Manifest, ManifestSummary } from '../format/manifest.ts';
-import type { StoreHold } from '../../store/hold.ts';
+import type { StoreHold } from '../../store/api.ts';
 import { pauseScavenges } from './pause.ts';
 import type { PauseParts } from './pause.ts';
 

@@ -7,7 +7,7 @@ import { logEndOf } from '../format/manifest.ts';
 import type { Manifest, ShippedPiece } from '../format/manifest.ts';
 import { nextChunk } from '../repository/shipped.ts';
 import { goesOnAt, nextPiece } from '../../store/shippable-log.ts';
-import type { ShippableLog } from '../../store/shippable-log.ts';
+import type { ShippableLog } from '../../store/api.ts';
 
 /** After so many pieces a new base is asked for, and after so many more nothing is shipped without one. */
 export const PIECES_MAX = 512;

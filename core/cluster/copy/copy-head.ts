@@ -1,11 +1,10 @@
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { StreamIndex } from '../../index/index.ts';
-import type { TransactionLog } from '../../log/transaction-log.ts';
+import type { TransactionLog } from '../../log/api.ts';
 import type { ObjectWorld } from '../../shared-log/api.ts';
 import { type Commit, encodeCommit } from '../../shared-log/format/commit-object.ts';
-import type { Stamp } from '../../shared-log/instance/commit-attempt.ts';
+import type { Stamp, LastCommit } from '../../shared-log/shared-log.ts';
 import { Head } from '../../shared-log/instance/head.ts';
-import type { LastCommit } from '../../shared-log/instance/known-log.ts';
 import { newestManifestNumber, type ObjectManifest } from '../../shared-log/format/manifest.ts';
 import { ReadRecords } from '../../streams/apply-committed.ts';
 import { checkInLog } from './in-log.ts';

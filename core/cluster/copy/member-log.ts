@@ -3,7 +3,7 @@ import type { EpochRecord } from '../../log/format/records.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { COMMIT_HEADER_BYTES, decodeCommits } from '../../shared-log/format/commit-object.ts';
 import { sinceMs } from '../../shared-log/instance/commit-attempt.ts';
-import type { Refresher } from '../../shared-log/instance/refresh.ts';
+import type { Refresher } from '../../shared-log/shared-log.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Epoch } from '../../ports/peers.ts';

@@ -1,6 +1,6 @@
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { EPOCH_STREAM } from '../../log/epochs.ts';
-import type { TransactionLog } from '../../log/transaction-log.ts';
+import type { TransactionLog } from '../../log/api.ts';
 import { COMMIT_ATTEMPTS_DEFAULT_MAX, COMMIT_DEADLINE_DEFAULT_MS, FRESH_DEFAULT_MS, ID_LOOKBACK_EVENTS, type ObjectLogOptions, type ObjectWorld, TAIL_COMMITS_MAX } from '../../shared-log/api.ts';
 import type { Commit } from '../../shared-log/format/commit-object.ts';
 import { openPrefix } from '../../shared-log/create-prefix.ts';
@@ -12,7 +12,7 @@ import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 import { listTail, readTail } from '../../shared-log/instance/tail.ts';
 import type { Epoch } from '../../ports/peers.ts';
 import type { Scavenger } from '../../scavenge/api.ts';
-import type { ScavengeStore } from '../../scavenge/run-context.ts';
+import type { ScavengeStore } from '../../scavenge/scavenge.ts';
 import { type OpenStore, openStore, type OpenStoreOptions, type SharedOpening } from '../../store/store.ts';
 import type { EventStore } from '../../streams/api.ts';
 import type { EventStoreInternals } from '../../streams/streams.ts';

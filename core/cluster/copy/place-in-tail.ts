@@ -1,5 +1,5 @@
 import { i32 } from '../../base/bytes.ts';
-import type { ChunkTable } from '../../log/chunk-table.ts';
+import type { ChunkTable } from '../../log/api.ts';
 import { FRAME_BYTES, FRAME_SOUND, isRecordLength, RecordFrame, takeFrame } from '../../log/format/records.ts';
 import type { Commit } from '../../shared-log/format/commit-object.ts';
 import type { ObjectManifest } from '../../shared-log/format/manifest.ts';

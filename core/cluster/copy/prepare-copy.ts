@@ -2,7 +2,7 @@ import { BlockCache } from '../../cache/cache.ts';
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { refuseUnfinishedRestore } from '../../log/format/markers.ts';
 import { openLog } from '../../log/log.ts';
-import type { TransactionLog } from '../../log/transaction-log.ts';
+import type { TransactionLog } from '../../log/api.ts';
 import { LOADS_MAX, type ObjectWorld, TAIL_COMMITS_MAX } from '../../shared-log/api.ts';
 import { newestManifest, newestManifestNumber, type ObjectManifest } from '../../shared-log/format/manifest.ts';
 import { listTail, readTail } from '../../shared-log/instance/tail.ts';

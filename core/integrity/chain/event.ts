@@ -1,7 +1,7 @@
 import { encodeBase64 } from '../../base/base64.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { fromHex, toHex } from '../../base/hex.ts';
-import type { ChunkTable } from '../../log/chunk-table.ts';
+import type { ChunkTable } from '../../log/api.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { type Anchor, chainStart, decodeLeavesHeader, EVENT_FORMAT, HASH_BYTES, isSame, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, leavesPath, type Sha256 } from '../format/layout.ts';

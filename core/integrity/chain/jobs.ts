@@ -1,7 +1,7 @@
 import { putI64, putI32 } from '../../base/bytes.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { equalBytes } from '../../base/bytes.ts';
-import type { Chunk } from '../../log/chunk.ts';
+import type { Chunk } from '../../log/api.ts';
 import { paced } from '../../log/verify-chunk-job.ts';
 import type { Job, JobContext } from '../../ports/jobs.ts';
 import type { StorageFile } from '../../ports/storage.ts';

@@ -1,7 +1,7 @@
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { fromHex, toHex } from '../../base/hex.ts';
 import { parseChunkFileNames } from '../../log/format/chunk-format.ts';
-import type { ChunkTable } from '../../log/chunk-table.ts';
+import type { ChunkTable } from '../../log/api.ts';
 import { createFile, replaceFile } from '../../log/durability.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';

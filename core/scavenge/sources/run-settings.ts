@@ -1,4 +1,4 @@
-import type { MemTableColumns } from '../../index/mem-table.ts';
+import type { MemTableColumns } from '../../index/api.ts';
 import type { ScavengePoint, ScavengeStateOptions } from '../../ports/scavenge-state.ts';
 import { type Retention, type RetentionLimits, StoredRetention } from '../../streams/retention.ts';
 

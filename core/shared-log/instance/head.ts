@@ -1,5 +1,5 @@
 import { SkuaError } from '../../base/errors.ts';
-import type { CommittedRecords } from '../../streams/apply-committed.ts';
+import type { CommittedRecords } from '../../streams/streams.ts';
 import { LOADS_MAX, type ObjectWorld } from '../api.ts';
 import { Carry, type Commit } from '../format/commit-object.ts';
 import type { KnownLog, LastCommit } from './known-log.ts';

@@ -9,11 +9,11 @@ import { chunkFileName, encodeHeader, HEADER_BYTES } from '../../log/format/chun
 import type { ChunkFooter, ChunkHeader } from '../../log/format/chunk-format.ts';
 import { ChunkTable } from '../../log/chunk-table.ts';
 import { Chunk } from '../../log/chunk.ts';
-import type { LogReader, ReadFor } from '../../log/log-reader.ts';
+import type { LogReader, ReadFor } from '../../log/api.ts';
 import type { RecordFrame } from '../../log/format/records.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
-import type { EventIndex } from '../../streams/lookup.ts';
+import type { EventIndex } from '../../streams/api.ts';
 import type { Commit } from '../format/commit-object.ts';
 import { TABLE_NAME } from '../format/manifest.ts';
 import type { ObjectManifest } from '../format/manifest.ts';

@@ -4,7 +4,7 @@ import { isOfKind } from '../../ports/object-kinds.ts';
 import { listAll, type ObjectInfo } from '../../ports/object-store.ts';
 import type { StorageFile } from '../../ports/storage.ts';
 import { type ErasureFinding, type ErasureProgress, type ErasureSummary, type SearchedFile, searchErased } from '../../scavenge/erasure/prove-erased.ts';
-import type { FileFacts } from '../../scavenge/erasure/files.ts';
+import type { FileFacts } from '../../scavenge/api.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import { timestampText } from '../../base/time.ts';
 import { FRESH_DEFAULT_MS, type ObjectLogOptions, type ObjectWorld, REMOVE_AFTER_DEFAULT_MS } from '../api.ts';

@@ -6,7 +6,7 @@ import { listKind, type Strangers } from '../../ports/object-kinds.ts';
 import type { ObjectInfo, ObjectStore } from '../../ports/object-store.ts';
 import type { Storage } from '../../ports/storage.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
-import type { VerifyFinding, VerifyProgress } from '../../integrity/verify/run.ts';
+import type { VerifyFinding, VerifyProgress } from '../../integrity/api.ts';
 import { verifyDirectory, type VerifySummary } from '../../integrity/verify/verify.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../api.ts';
 import { decodeCommitObject } from '../format/commit-object.ts';

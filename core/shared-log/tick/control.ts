@@ -1,5 +1,5 @@
 import { orderInStream } from '../../auto-scavenge/orders.ts';
-import type { CyclesStore } from '../../auto-scavenge/streams.ts';
+import type { CyclesStore } from '../../auto-scavenge/api.ts';
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { guidToText } from '../../base/guid.ts';
 import type { Digests } from '../../ports/digests.ts';

@@ -1,6 +1,5 @@
-import type { AutoScavenge } from '../../auto-scavenge/api.ts';
+import type { AutoScavenge, CyclesStore } from '../../auto-scavenge/api.ts';
 import { type AutoScavengeConfig, createAutoScavenge } from '../../auto-scavenge/auto-scavenge.ts';
-import type { CyclesStore } from '../../auto-scavenge/streams.ts';
 import type { NodeAddress } from '../../ports/nodes.ts';
 import type { Schedule } from '../../ports/schedule.ts';
 import type { ObjectInstance, ObjectWorld } from '../api.ts';

@@ -1,7 +1,7 @@
 import { SkuaError } from '../../base/errors.ts';
 import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap } from '../../index/format/index-map.ts';
 import { bloomPathOf } from '../../index/format/table-format.ts';
-import type { Chunk } from '../../log/chunk.ts';
+import type { Chunk } from '../../log/api.ts';
 import { HEADER_BYTES, parseChunkFileNames } from '../../log/format/chunk-format.ts';
 import { ChunkProof } from '../../log/chunk-proof.ts';
 import type { StorageFile } from '../../ports/storage.ts';

@@ -1,7 +1,7 @@
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import type { SealedSecrets } from '../../security/sealed-secrets.ts';
+import type { SealedSecrets } from '../../security/api.ts';
 import type { Settings } from '../api.ts';
 import { quoted } from './validation.ts';
 import type { Validator } from './validation.ts';

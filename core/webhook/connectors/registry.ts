@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Log } from '../../ports/log.ts';
 import type { RoutingSandbox } from '../../ports/routing-sandbox.ts';
-import type { SealedSecrets } from '../../security/sealed-secrets.ts';
+import type { SealedSecrets } from '../../security/api.ts';
 import type { EventStore } from '../../streams/api.ts';
 import type { ActiveConnectors, Drain } from '../active.ts';
 import type { Connector, Connectors, Settings, TestInput, TestResult } from '../api.ts';

@@ -1,5 +1,5 @@
 import { SkuaError } from '../../base/errors.ts';
-import type { SealedSecrets } from '../../security/sealed-secrets.ts';
+import type { SealedSecrets } from '../../security/api.ts';
 import type { Settings } from '../api.ts';
 import { isSecretName } from './settings-shape.ts';
 

@@ -2,7 +2,7 @@ import { SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { RoutingSandbox } from '../../ports/routing-sandbox.ts';
-import type { SealedSecrets } from '../../security/sealed-secrets.ts';
+import type { SealedSecrets } from '../../security/api.ts';
 import type { ActiveConnector, Violation, WebhookSettings } from '../active.ts';
 import type { Settings, TestInput, TestResult } from '../api.ts';
 import { isConnectorId } from './cache.ts';

@@ -1,10 +1,10 @@
-import type { AutoScavengeConfig } from '../../../core/auto-scavenge/lead.ts';
+import type { AutoScavengeConfig } from '../../../core/auto-scavenge/auto-scavenge.ts';
 import type { CompressionMode } from '../../../core/backup/repository/api.ts';
-import type { Retention } from '../../../core/backup/prune/retention.ts';
+import type { Retention } from '../../../core/backup/api.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import type { ObjectPlace } from '../../../core/ports/object-store.ts';
-import type { ScavengeConfig } from '../../../core/scavenge/run-context.ts';
+import type { ScavengeConfig } from '../../../core/scavenge/scavenge.ts';
 import { decodeBase64 } from '../../../core/base/base64.ts';
 import { isBlankPassword } from '../../../core/security/limits.ts';
 import { licenceGuard, licenceOf } from '../../../core/security/licence.ts';

@@ -6,7 +6,7 @@ import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { createDrive } from '../../../core/shared-log/tick/drive.ts';
 import { tick } from '../../../core/shared-log/tick/tick.ts';
 import { TickBackups } from '../../../core/shared-log/overlay/backups.ts';
-import type { TickReport } from '../../../core/shared-log/tick/tick.ts';
+import type { TickReport } from '../../../core/shared-log/shared-log.ts';
 import { SELF } from '../../runtime/scavengers.ts';
 import { newScratch } from '../../runtime/scratch.ts';
 import { nodeCompression } from '../../compression.ts';

@@ -11,7 +11,7 @@ import { EmptyState } from '../../parts/empty-state.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
-import type { BackupCommands } from '../../../../../core/backup/checks/checks.ts';
+import type { BackupCommands } from '../../../../../core/backup/api.ts';
 import type { CheckDocument } from '../../../../../handlers/backup/checks.ts';
 
 /** What was checked since the start of the node, and what came of it. */

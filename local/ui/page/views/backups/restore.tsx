@@ -4,7 +4,7 @@ import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
 import { Command } from '../../parts/command.tsx';
 import { shortId, timeWord } from './backups-api.ts';
-import type { BackupCommands } from '../../../../../core/backup/checks/checks.ts';
+import type { BackupCommands } from '../../../../../core/backup/api.ts';
 import type { SummaryDocument as Backup } from '../../../../../handlers/backup/backups.ts';
 
 /** What somebody wants back. */

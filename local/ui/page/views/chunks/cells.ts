@@ -1,6 +1,6 @@
 import type { DryRunChunk } from '../../../../../core/scavenge/api.ts';
 import type { DryRunDocument } from '../../../../../handlers/scavenging/scavenge.ts';
-import type { ChunkView } from '../../../../../core/log/chunk-map.ts';
+import type { ChunkView } from '../../../../../core/log/api.ts';
 import type { ChunkList } from './chunk-list.ts';
 
 /** Where the complete files of a node lie that shares its log with others. */

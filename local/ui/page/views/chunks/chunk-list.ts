@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { usePolled } from '../../api/polled.ts';
 import type { Polled } from '../../api/polled.ts';
-import type { ChunkMapView, ChunkView } from '../../../../../core/log/chunk-map.ts';
+import type { ChunkMapView, ChunkView } from '../../../../../core/log/api.ts';
 
 /** The chunk files of the node, as `GET /admin/chunks` tells them. */
 export type ChunkList = ChunkMapView & { readonly chunks: readonly ChunkView[] };

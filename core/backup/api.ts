@@ -1,0 +1,15 @@
+export type { BackupCheck, BackupChecks, BackupCommands, BackupStatus, CheckReport, CheckSubject } from './checks/checks.ts';
+export type { CopyReport } from './copy/copy.ts';
+export type { CreatedBackup } from './create/create.ts';
+export type { BackupJobArgs, BackupJobResult } from './jobs.ts';
+export type { BackupOptions, BackupProgress, BackupRequest, Backups, NodeBackupsParts } from './node/backups.ts';
+export type { PruneReport } from './prune/prune.ts';
+export type { Retention } from './prune/retention.ts';
+export type { RunningBackup } from './repository/notes.ts';
+export type { BackupLanes, RepositorySpec } from './repository/repository.ts';
+export type { RestoreChoice } from './restore/choose.ts';
+export type { RestoreProgress, RestoreReport, RestoreWorld } from './restore/files.ts';
+export type { DrillReport } from './verify/drill.ts';
+export type { DrillArgs, VerifiedRepository, VerifyRepositoryArgs } from './verify/jobs.ts';
+export type { RepositoryErasureSummary } from './verify/prove-erased.ts';
+export type { RepositoryFinding, VerifyRepositoryReport } from './verify/verify.ts';
