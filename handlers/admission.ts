@@ -1,6 +1,6 @@
 import { SkuaError } from '../core/base/errors.ts';
 import type { ErrorCode } from '../core/base/errors.ts';
-import { isAnonymous } from '../core/security/principal.ts';
+import { isAnonymous } from '../core/base/principal.ts';
 import { authenticate } from './authentication.ts';
 import type { GrpcMethod } from './grpc/call.ts';
 import { refusal, requireAccess } from './http/authorization.ts';

@@ -1,7 +1,7 @@
 import { IttyRouter } from 'itty-router';
 import type { IRequest, RouteEntry } from 'itty-router';
 import { SkuaError } from '../core/base/errors.ts';
-import { ANONYMOUS } from '../core/security/principal.ts';
+import { ANONYMOUS } from '../core/base/principal.ts';
 import { countRefusal, enter } from './admission.ts';
 import { RequestAudit } from './audit.ts';
 import { authenticate } from './authentication.ts';

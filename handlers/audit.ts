@@ -1,8 +1,8 @@
 import { SkuaError } from '../core/base/errors.ts';
 import { ownEntry } from '../core/ports/audit.ts';
 import type { AuditDetails, AuditEntry, AuditLog } from '../core/ports/audit.ts';
-import { addressGroup } from '../core/security/address-group.ts';
-import { isAnonymous } from '../core/security/principal.ts';
+import { addressGroup } from '../core/base/address-group.ts';
+import { isAnonymous } from '../core/base/principal.ts';
 import type { Principal } from '../core/security/api.ts';
 import { credentialsOf } from './authentication.ts';
 import type { App, Call } from './http/context.ts';

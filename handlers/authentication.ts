@@ -1,8 +1,8 @@
 import { SkuaError } from '../core/base/errors.ts';
 import type { Security, Session, Sessions, Principal } from '../core/security/api.ts';
-import { addressGroup } from '../core/security/address-group.ts';
+import { addressGroup } from '../core/base/address-group.ts';
 import { isEmptyPassword } from '../core/security/limits.ts';
-import { ANONYMOUS, SYSTEM } from '../core/security/principal.ts';
+import { ANONYMOUS, SYSTEM } from '../core/base/principal.ts';
 import { decodeText } from '../core/base/text.ts';
 import { memberBySecret } from './cluster/members.ts';
 import type { App, Call } from './http/context.ts';

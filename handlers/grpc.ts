@@ -1,5 +1,5 @@
 import type { AskLeader } from '../core/cluster/ask-leader.ts';
-import { ANONYMOUS } from '../core/security/principal.ts';
+import { ANONYMOUS } from '../core/base/principal.ts';
 import type { EventStore } from '../core/streams/api.ts';
 import { countRefusal, enterMethod } from './admission.ts';
 import { RequestAudit } from './audit.ts';

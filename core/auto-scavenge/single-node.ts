@@ -1,7 +1,7 @@
 import { isSkuaError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { LastReply, NodeAddress, Nodes, NodesView, NoReply, ScavengeOrder, StartReply, StopReply } from '../ports/nodes.ts';
-import { inTime } from './in-time.ts';
+import { inTime } from '../ports/in-time.ts';
 import type { ScavengeOrders } from './orders.ts';
 
 /** What is asked of the orders of a node. */

@@ -1,5 +1,5 @@
 import { SkuaError } from '../base/errors.ts';
-import { EPOCH_STREAM } from '../log/epochs.ts';
+import { EPOCH_STREAM } from '../log/format/epochs.ts';
 import type { Authorize, EventStore } from '../streams/api.ts';
 import type { Membership } from './api.ts';
 

@@ -1,4 +1,4 @@
-import { inTime } from '../auto-scavenge/in-time.ts';
+import { inTime } from '../ports/in-time.ts';
 import { type AskedOrders, lastReply, NO_ANSWER, startReply, stopReply } from '../auto-scavenge/single-node.ts';
 import { isSkuaError } from '../base/errors.ts';
 import type { AdminCalls, AdminReply } from '../ports/admin-calls.ts';

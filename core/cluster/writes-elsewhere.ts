@@ -2,7 +2,7 @@ import { background } from '../base/background.ts';
 import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { sinceMs, stampOf } from '../shared-log/instance/commit-attempt.ts';
 import { nodeKey } from '../ports/nodes.ts';
-import { SYSTEM } from '../security/principal.ts';
+import { SYSTEM } from '../base/principal.ts';
 import type { ScavengeStore } from '../scavenge/scavenge.ts';
 import type { AppendResult, EventStore, NewEvent } from '../streams/api.ts';
 import { decodeText } from '../base/text.ts';

@@ -1,7 +1,7 @@
 import type { ChunkTable } from '../log/api.ts';
 import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, TOMBSTONE, type RecordFrame } from '../log/format/records.ts';
 import { scanLog } from '../log/scan.ts';
-import { visitTransaction } from '../log/transactions.ts';
+import { visitTransaction } from './transactions.ts';
 import type { Clock } from '../ports/clock.ts';
 import { EventColumns } from './event-columns.ts';
 import { Hash64 } from '../base/stream-hash.ts';

@@ -1,5 +1,5 @@
 import { isSkuaError, SkuaError } from '../base/errors.ts';
-import { isSameStamp, type Proof, readProofs, stampOf, writeProofs } from '../log/proofs-file.ts';
+import { isSameStamp, type Proof, readProofs, stampOf, writeProofs } from '../log/format/proofs-file.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Jobs } from '../ports/jobs.ts';

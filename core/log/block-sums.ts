@@ -6,7 +6,7 @@ import type { Log } from '../ports/log.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { Chunk } from './chunk.ts';
 import { type ChunkHeader, decodeHeader, HEADER_BYTES } from './format/chunk-format.ts';
-import { replaceFile } from './durability.ts';
+import { replaceFile } from '../ports/durability.ts';
 import type { LogEnd } from './open-chunks.ts';
 import { SYSTEM } from './format/records.ts';
 import { scanChunk } from './scan.ts';

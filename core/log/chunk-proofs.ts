@@ -7,7 +7,7 @@ import type { Storage } from '../ports/storage.ts';
 import { blockDamaged } from './block-sums.ts';
 import type { Chunk } from './chunk.ts';
 import type { ChunkTable } from './chunk-table.ts';
-import { isSameStamp, type Proof, readProofs, type Stamp, stampOf, writeProofs } from './proofs-file.ts';
+import { isSameStamp, type Proof, readProofs, type Stamp, stampOf, writeProofs } from './format/proofs-file.ts';
 import { VERIFY_BLOCKS_JOB, VERIFY_CHUNK_JOB, type VerifyChunkArgs } from './verify-chunk-job.ts';
 
 /** In the data directory: the chunk files that were proved, each with its length, its modification time, and when. It only saves work. */

@@ -9,7 +9,7 @@ import { beginsAsBlockSums, decodeBlockSums } from './block-sums.ts';
 import { HEADER_BYTES } from './format/chunk-format.ts';
 import { chunkParts } from './chunk-parts.ts';
 import { PROOFS_FORMAT } from './chunk-proofs.ts';
-import { decodeProofs } from './proofs-file.ts';
+import { decodeProofs } from './format/proofs-file.ts';
 import { beginsAsRecord, crcText, READ_BYTES, RECORD_HEAD_BYTES, recordParts } from './record-parts.ts';
 import { FRAME_BYTES, isRecordLength } from './format/records.ts';
 

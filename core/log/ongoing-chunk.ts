@@ -9,7 +9,7 @@ import { Chunk } from './chunk.ts';
 import { type ChunkHeader, chunkFileName, completeChunkFile, encodeHeader, HEADER_BYTES, ongoingFileBytes } from './format/chunk-format.ts';
 import { encodeSlot, SLOT_BYTES, slotOffset } from './format/commit-slot.ts';
 import { crcWithBlock } from './crc-join.ts';
-import { isFinal, syncFile, trySeal } from './durability.ts';
+import { isFinal, syncFile, trySeal } from '../ports/durability.ts';
 
 /** The file is zero-filled this far ahead of the writer, so that a sync finds its blocks allocated, unless the options say otherwise. */
 const ZERO_AHEAD_BYTES = 4_194_304;

@@ -6,7 +6,7 @@ import type { Storage, StorageFile } from '../ports/storage.ts';
 import { Chunk } from './chunk.ts';
 import { decodeFooter, decodeHeader, encodeHeader, FOOTER_BYTES, HEADER_BYTES, ongoingFileBytes, type ChunkFooter, type ChunkHeader } from './format/chunk-format.ts';
 import { decodeSlot, SLOT_BYTES, slotOffset, type CommitSlot } from './format/commit-slot.ts';
-import { rewrite, syncFile, trySeal } from './durability.ts';
+import { rewrite, syncFile, trySeal } from '../ports/durability.ts';
 import { RecordFrame } from './format/records.ts';
 
 /** What the opening of a log (`open-log.ts`) asks of single chunk files and does to them. */

@@ -4,8 +4,8 @@ import type { Log } from '../ports/log.ts';
 import type { Storage } from '../ports/storage.ts';
 import { BLOCK_SUMS_FILE } from './block-sums.ts';
 import { chunkNumberAt, HEADER_BYTES, ongoingFileBytes, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkHeader } from './format/chunk-format.ts';
-import type { Checkpoints } from './checkpoint.ts';
-import { syncFile } from './durability.ts';
+import type { Checkpoints } from './format/checkpoint.ts';
+import { syncFile } from '../ports/durability.ts';
 import { checkHeaderPlace, checkRecordEndsAt, findLogEnd, readHeader, settleLogEnd } from './open-chunks.ts';
 
 /** Default of the largest truncation in bytes. */

@@ -1,5 +1,5 @@
 import type { StoredEvent } from '../streams/api.ts';
-import { EVENT_OVERHEAD_BYTES } from '../streams/page-bytes.ts';
+import { EVENT_OVERHEAD_BYTES } from '../base/page-bytes.ts';
 
 /** Who has a message: a consumer (consumer.ts). */
 export interface Holder {

@@ -1,7 +1,7 @@
 import type { ScavengePoint } from '../ports/scavenge-state.ts';
 import type { IgnoredMetadata } from '../streams/format/metadata.ts';
 import type { RetentionRule } from '../streams/api.ts';
-export type { FileFacts } from './erasure/files.ts';
+export type { FileFacts } from './format/files.ts';
 export type { ErasureReport, ProveErasedArgs } from './erasure/job.ts';
 export type { ErasureFinding, ErasureProgress, ErasureSummary } from './erasure/prove-erased.ts';
 

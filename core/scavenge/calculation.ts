@@ -4,7 +4,7 @@ import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame }
 import type { JobContext } from '../ports/jobs.ts';
 import { type ActiveOriginal, STATUS_ACTIVE, STATUS_SPENT, type StreamHandle } from '../ports/scavenge-state.ts';
 import { Hash64 } from '../base/stream-hash.ts';
-import { type Decision, DISCARD, DiscardPoints, isSoftDeleted, MAYBE, Retention, statusOf, STAYS, TOMBSTONE_I32, YOUNG } from '../streams/retention.ts';
+import { type Decision, DISCARD, DiscardPoints, isSoftDeleted, MAYBE, Retention, statusOf, STAYS, TOMBSTONE_I32, YOUNG } from '../streams/format/retention.ts';
 import { encodeText } from '../base/text.ts';
 import { DeletedStreams } from './deleted-streams.ts';
 import { ChunkRanges, ChunkWeights, WEIGHT_DISCARD, WEIGHT_MAYBE } from './logical-chunks.ts';

@@ -5,7 +5,7 @@ import { Hash64, type StreamHasher } from '../base/stream-hash.ts';
 import { parseMetadata } from '../streams/format/metadata.ts';
 import { metastreamOf } from '../streams/format/names.ts';
 import { isEmptied, isWholeEvent } from '../log/format/redaction.ts';
-import { shownData } from '../streams/retention.ts';
+import { shownData } from '../streams/format/retention.ts';
 import { encodeText } from '../base/text.ts';
 import type { RunSources } from './sources/run-sources.ts';
 

@@ -7,7 +7,7 @@ import { jsonMembers } from '../base/json-scanner.ts';
 import { ignoredMetadata, METASTREAM_METADATA, parseMetadata } from '../streams/format/metadata.ts';
 import { isMetastream, metastreamOf, originalOf } from '../streams/format/names.ts';
 import { isEmptied, isWholeEvent } from '../log/format/redaction.ts';
-import { isSoftDeleted, keepsTransactionRecord, Retention, type RetentionRule, shownData, TOMBSTONE_I32 } from '../streams/retention.ts';
+import { isSoftDeleted, keepsTransactionRecord, Retention, type RetentionRule, shownData, TOMBSTONE_I32 } from '../streams/format/retention.ts';
 import { decodeText, encodeText } from '../base/text.ts';
 import type { IgnoredMetadata } from '../streams/format/metadata.ts';
 import type { Explanation, OlderPoint } from './api.ts';

@@ -3,7 +3,7 @@ import { type PrepareFields, type RecordFrame, streamOf, timestampMsAt, timestam
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { Hash64, type StreamHasher } from '../base/stream-hash.ts';
 import { isEmptied } from '../log/format/redaction.ts';
-import { StoredRetention } from '../streams/retention.ts';
+import { StoredRetention } from '../streams/format/retention.ts';
 import { type RunSettings, storedRetention } from './sources/run-settings.ts';
 
 /** Slots of the memory of streams at the beginning and at most: 37 bytes each. */

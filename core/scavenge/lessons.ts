@@ -5,7 +5,7 @@ import { type OriginalStreamData, type ScavengeState, STATUS_ACTIVE } from '../p
 import { Hash64, type StreamHasher } from '../base/stream-hash.ts';
 import { parseMetadata } from '../streams/format/metadata.ts';
 import { isMetastream, metastreamOf, originalOf } from '../streams/format/names.ts';
-import { shownData } from '../streams/retention.ts';
+import { shownData } from '../streams/format/retention.ts';
 import { decodeText, encodeText } from '../base/text.ts';
 import { type ChunkWeights, WEIGHT_DISCARD } from './logical-chunks.ts';
 import { SeenHashes, SeenNames } from './seen-names.ts';

@@ -9,7 +9,7 @@ import { formatMetadata } from '../streams/format/metadata.ts';
 import { METADATA_TYPE, metastreamOf } from '../streams/format/names.ts';
 import { encodeText } from '../base/text.ts';
 import { isSkuaError } from '../base/errors.ts';
-import { ADMINISTRATORS } from './principal.ts';
+import { ADMINISTRATORS } from '../base/principal.ts';
 
 export const AUDIT_STREAM = '$audit';
 /** Bytes of entries that wait to be appended; what comes beyond is lost. */

@@ -9,7 +9,7 @@ import { encodeBase64 } from '../base/base64.ts';
 import type { Caller, Failures } from './failures.ts';
 import { fitsPassword, isEmptyPassword, LOGIN_NAME_LENGTH_MAX } from './limits.ts';
 import type { Passwords } from './passwords.ts';
-import type { Principal } from './principal.ts';
+import type { Principal } from '../base/principal.ts';
 import { infoNow, isUnchanged } from './stream-info.ts';
 import type { ObservableStore, StreamMark } from './stream-info.ts';
 import { userStream } from './user-streams.ts';

@@ -1,7 +1,7 @@
 import { SkuaError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { SharedFailures } from '../ports/shared-failures.ts';
-import { addressGroup } from './address-group.ts';
+import { addressGroup } from '../base/address-group.ts';
 import { LOGIN_NAME_LENGTH_MAX } from './limits.ts';
 
 /** Failures of one user from one place within the window after which the user is locked out there. */

@@ -11,7 +11,7 @@ import { Failures } from './failures.ts';
 import { isBlankPassword } from './limits.ts';
 import { Passwords, storedFormatOf } from './passwords.ts';
 import type { PasswordFormat } from './passwords.ts';
-import { ADMINISTRATORS, OPERATORS } from './principal.ts';
+import { ADMINISTRATORS, OPERATORS } from '../base/principal.ts';
 import { SessionEnds } from './session-ends.ts';
 import { SessionKeys } from './session-keys.ts';
 import type { SessionSecrets } from './session-keys.ts';

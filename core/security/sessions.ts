@@ -4,7 +4,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Keys } from '../ports/keys.ts';
 import type { Log } from '../ports/log.ts';
 import type { Authenticator, BegunSession, Session, SessionProof, Sessions } from './api.ts';
-import type { Principal } from './principal.ts';
+import type { Principal } from '../base/principal.ts';
 import type { SessionEnds } from './session-ends.ts';
 import { SESSION_MS } from './session-keys.ts';
 import type { SessionKeys } from './session-keys.ts';

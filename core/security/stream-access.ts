@@ -7,8 +7,8 @@ import { parseAccessDefaults, UNREADABLE_LIST } from '../streams/format/metadata
 import type { AccessDefaults } from '../streams/format/metadata.ts';
 import { isMetastream, originalOf, SETTINGS_STREAM } from '../streams/format/names.ts';
 import type { StreamAccess, StreamAction } from './api.ts';
-import { ADMINISTRATORS, isAdministrator, isAnonymous } from './principal.ts';
-import type { Principal } from './principal.ts';
+import { ADMINISTRATORS, isAdministrator, isAnonymous } from '../base/principal.ts';
+import type { Principal } from '../base/principal.ts';
 import { infoNow, isUnchanged } from './stream-info.ts';
 import type { ObservableStore, StreamInfo, StreamMark } from './stream-info.ts';
 

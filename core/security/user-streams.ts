@@ -5,11 +5,11 @@ import { ANY, PAGE_EVENTS_MAX } from '../streams/api.ts';
 import type { EventStore, NewEvent, StoredEvent, StreamInfo, StreamMetadata, UnchangedStream } from '../streams/api.ts';
 import { formatMetadata } from '../streams/format/metadata.ts';
 import { METADATA_TYPE, metastreamOf } from '../streams/format/names.ts';
-import { changed, unlessChanged } from '../streams/unless-changed.ts';
+import { changed, unlessChanged } from './unless-changed.ts';
 import { decodeText, encodeText } from '../base/text.ts';
 import { invalidUser, LOGIN_NAME_LENGTH_MAX, USER_STREAM_PREFIX } from './limits.ts';
 import type { Secret } from './passwords.ts';
-import { ADMINISTRATORS } from './principal.ts';
+import { ADMINISTRATORS } from '../base/principal.ts';
 
 /** The streams that users are kept in, as the reference database has them (core/security/README.md, "Formats"). */
 

@@ -6,7 +6,7 @@ import type { Failures } from './failures.ts';
 import { checkDetails, checkLoginName, checkPassword, isEmptyPassword } from './limits.ts';
 import { storedFormatOf } from './passwords.ts';
 import type { Passwords, Secret } from './passwords.ts';
-import { ADMINISTRATORS, isAdministrator } from './principal.ts';
+import { ADMINISTRATORS, isAdministrator } from '../base/principal.ts';
 import { retryConflicts } from './user-streams.ts';
 import type { StoredUser, UserRecord, UserStreams } from './user-streams.ts';
 

@@ -14,8 +14,8 @@ import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage } from '../ports/storage.ts';
 import { isProofName, PROOF_FOLDER } from '../integrity/format/layout.ts';
-import { DATABASE_FOLDER } from '../scavenge/erasure/files.ts';
-import { ensureNodeId } from './node-id.ts';
+import { DATABASE_FOLDER } from '../scavenge/format/files.ts';
+import { ensureNodeId } from './format/node-id.ts';
 import { StorageSource } from './source.ts';
 import type { BackupSource, Snapshot, SnapshotCheckpoints, SnapshotFile, SnapshotKind } from './source.ts';
 

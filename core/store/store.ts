@@ -1,6 +1,6 @@
 import { type StoreHold, takeHold } from './hold.ts';
 import { shippableLog } from './shippable-log.ts';
-import { ensureNodeId } from './node-id.ts';
+import { ensureNodeId } from './format/node-id.ts';
 import type { ShippableLog } from './shippable-log.ts';
 import { BlockCache } from '../cache/cache.ts';
 import { SkuaError } from '../base/errors.ts';
@@ -10,7 +10,7 @@ import type { StreamHasher } from '../base/stream-hash.ts';
 import { LogOfEntries } from '../index/of-log.ts';
 import { StreamIndex } from '../index/index.ts';
 import { streamHasher } from '../base/stream-hash.ts';
-import { findLastEpoch } from '../log/epochs.ts';
+import { findLastEpoch } from '../log/format/epochs.ts';
 import { ChunkMap, type ChunkMapView } from '../log/chunk-map.ts';
 import { openLog } from '../log/log.ts';
 import { type ChunkProofFigures, ChunkProofs, proofFigures } from '../log/chunk-proofs.ts';

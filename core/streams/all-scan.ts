@@ -1,12 +1,12 @@
 import { equalBytes } from '../base/bytes.ts';
 import { END, HIT, isMiss, type Outcome } from '../base/step.ts';
-import { EPOCH_STREAM } from '../log/epochs.ts';
+import { EPOCH_STREAM } from '../log/format/epochs.ts';
 import { COMMIT, type CommitRecord, decodeCommit, FLAG_STREAM_DELETE, FLAG_TRANSACTION_END, parsePrepare, PREPARE, streamOf, TOMBSTONE } from '../log/format/records.ts';
 import { encodeText, internText } from '../base/text.ts';
 import type { AllFilter, AllPosition, StoredEvent } from './api.ts';
 import type { CheckpointCount } from './checkpoint-count.ts';
 import type { Lookup } from './lookup.ts';
-import type { PageBytes } from './page-bytes.ts';
+import type { PageBytes } from '../base/page-bytes.ts';
 import { PAUSE, pageEvent } from './page-scan.ts';
 import { isEmptied } from '../log/format/redaction.ts';
 

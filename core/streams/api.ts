@@ -1,7 +1,7 @@
 import type { ByteShare } from '../base/byte-budget.ts';
 import type { SkuaError } from '../base/errors.ts';
 export type { EventIndex } from './lookup.ts';
-export type { Retention, RetentionRule, StoredRetention } from './retention.ts';
+export type { Retention, RetentionRule, StoredRetention } from './format/retention.ts';
 
 /**
  * What the store offers to handlers and other parts of the core. Event numbers and positions are safe integers;

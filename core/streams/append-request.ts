@@ -1,6 +1,6 @@
 import { SkuaError } from '../base/errors.ts';
 import { guidFromText, guidIsEmpty } from '../base/guid.ts';
-import { EPOCH_STREAM } from '../log/epochs.ts';
+import { EPOCH_STREAM } from '../log/format/epochs.ts';
 import { prepareFrameBytes } from '../log/format/records.ts';
 import { encodeText } from '../base/text.ts';
 import { ANY, type Authorize, EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, type NewEvent, NO_STREAM, STREAM_EXISTS } from './api.ts';

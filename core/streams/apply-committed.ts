@@ -11,7 +11,7 @@ import { type EventIndex, StreamKey } from './lookup.ts';
 import { isMetastream, metastreamOf, originalOf } from './format/names.ts';
 import type { RecentIds } from './recent-ids.ts';
 import type { RecordTime } from './record-time.ts';
-import { shownData } from './retention.ts';
+import { shownData } from './format/retention.ts';
 import type { StreamStates } from './stream-states.ts';
 import type { Waiters } from './subscriptions.ts';
 

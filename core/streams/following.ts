@@ -6,7 +6,7 @@ import { CheckpointCount } from './checkpoint-count.ts';
 import { resolveLinks } from './links.ts';
 import { FloorSearch, runSearch } from './lookup.ts';
 import { checkNumber, checkReadableName, isMetastream } from './format/names.ts';
-import { PageBytes, type PageLimits } from './page-bytes.ts';
+import { PageBytes, type PageLimits } from '../base/page-bytes.ts';
 import { checkPosition, lastBefore, readAllPart } from './read-all.ts';
 import { type PageSource, readNumber, readPage } from './read-stream.ts';
 import { countRead, deletedError, pageLimits, type StoreContext, viewOf } from './store-context.ts';

@@ -3,7 +3,7 @@ import { TOMBSTONE } from '../log/format/records.ts';
 import { decodeText } from '../base/text.ts';
 import type { StoredEvent } from './api.ts';
 import { isMetastream, LINK_TYPE } from './format/names.ts';
-import type { PageBytes } from './page-bytes.ts';
+import type { PageBytes } from '../base/page-bytes.ts';
 import { VisibleSearch } from './read-stream.ts';
 import { stateOf, type StoreContext } from './store-context.ts';
 import { type StreamState, StreamView } from './stream-state.ts';

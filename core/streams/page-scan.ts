@@ -7,9 +7,9 @@ import { internText } from '../base/text.ts';
 import type { StoredEvent } from './api.ts';
 import type { Lookup, StreamKey } from './lookup.ts';
 import { LINK_TYPE } from './format/names.ts';
-import type { PageBytes } from './page-bytes.ts';
+import type { PageBytes } from '../base/page-bytes.ts';
 import { isEmptied } from '../log/format/redaction.ts';
-import { type Retention, shownData } from './retention.ts';
+import { type Retention, shownData } from './format/retention.ts';
 
 const NO_BYTES = new Uint8Array(0);
 

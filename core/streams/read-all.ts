@@ -4,7 +4,7 @@ import { COMMIT, RecordFrame } from '../log/format/records.ts';
 import type { AllPage, AllPosition, ReadAllOptions, ScanLimits, StoredEvent } from './api.ts';
 import { type AllScan, type AllScanPage, BackwardScan, ForwardScan } from './all-scan.ts';
 import { resolveLinks } from './links.ts';
-import { PageBytes } from './page-bytes.ts';
+import { PageBytes } from '../base/page-bytes.ts';
 import { countRead, pageLimits, type StoreContext } from './store-context.ts';
 
 const START: AllPosition = { commit: 0, prepare: 0 };

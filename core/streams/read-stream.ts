@@ -1,10 +1,10 @@
 import { HIT, isMiss, type Miss } from '../base/step.ts';
 import type { ReadStreamOptions, StoredEvent, StreamMetadata, StreamPage } from './api.ts';
 import { CeilingSearch, FloorSearch, type Lookup, runSearch, type StreamKey } from './lookup.ts';
-import type { PageBytes } from './page-bytes.ts';
+import type { PageBytes } from '../base/page-bytes.ts';
 import { commitPositionOf, PageScan, storedEvent } from './page-scan.ts';
 import { isEmptied } from '../log/format/redaction.ts';
-import { type KnownStretches, Retention } from './retention.ts';
+import { type KnownStretches, Retention } from './format/retention.ts';
 import type { StoreContext } from './store-context.ts';
 
 /** What a page is read of: a stream up to an event number. */

@@ -9,7 +9,7 @@ import type { Meter } from '../ports/meter.ts';
 import type { PageOptions, StoredEvent } from './api.ts';
 import type { EventIndex, Lookup } from './lookup.ts';
 import { isMetastream, originalOf } from './format/names.ts';
-import type { PageLimits } from './page-bytes.ts';
+import type { PageLimits } from '../base/page-bytes.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
 

@@ -5,7 +5,7 @@ import type { StreamMetadata } from './api.ts';
 import { CeilingSearch, FloorSearch, type Lookup, StreamKey } from './lookup.ts';
 import { METASTREAM_METADATA, NO_METADATA, parseMetadata } from './format/metadata.ts';
 import { metastreamOf } from './format/names.ts';
-import { KnownStretches, shownData } from './retention.ts';
+import { KnownStretches, shownData } from './format/retention.ts';
 
 /** A stream together with its metastream, at one moment. Never changed, only replaced. */
 export class StreamVersion {

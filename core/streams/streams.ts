@@ -13,7 +13,7 @@ import { followAll, followStream } from './following.ts';
 import { resolveLink, resolveLinks } from './links.ts';
 import { Lookup } from './lookup.ts';
 import { checkMeaning, METASTREAM_METADATA } from './format/metadata.ts';
-import { PageBytes } from './page-bytes.ts';
+import { PageBytes } from '../base/page-bytes.ts';
 import { checkNumber, checkReadableName, checkWritableName, isMetastream, POINT_TYPE, POINTS_STREAM } from './format/names.ts';
 import { readAllPage } from './read-all.ts';
 import { readPage, readVisible } from './read-stream.ts';

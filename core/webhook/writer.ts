@@ -1,6 +1,6 @@
 import { isSkuaError } from '../base/errors.ts';
 import type { StreamAccess } from '../security/api.ts';
-import { connectorPrincipal } from '../security/principal.ts';
+import { connectorPrincipal } from '../base/principal.ts';
 import { bothAllow } from '../streams/api.ts';
 import type { Authorize } from '../streams/api.ts';
 

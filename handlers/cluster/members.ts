@@ -1,4 +1,4 @@
-import { SYSTEM } from '../../core/security/principal.ts';
+import { SYSTEM } from '../../core/base/principal.ts';
 import type { Principal } from '../../core/security/api.ts';
 import { notAMember } from '../http/authorization.ts';
 import type { App, Call } from '../http/context.ts';

@@ -1,5 +1,5 @@
 import { SkuaError } from '../../core/base/errors.ts';
-import { isAdministrator, isAnonymous, isBackupKeeper, isOperator, SYSTEM } from '../../core/security/principal.ts';
+import { isAdministrator, isAnonymous, isBackupKeeper, isOperator, SYSTEM } from '../../core/base/principal.ts';
 import type { Principal } from '../../core/security/api.ts';
 import type { Access, App, Call } from './context.ts';
 

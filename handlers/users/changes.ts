@@ -1,6 +1,6 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import type { NewUser, UserChange, Users } from '../../core/security/api.ts';
-import { isAdministrator } from '../../core/security/principal.ts';
+import { isAdministrator } from '../../core/base/principal.ts';
 import { refusal } from '../http/authorization.ts';
 import { noteForAudit } from '../http/context.ts';
 import type { App, Call } from '../http/context.ts';

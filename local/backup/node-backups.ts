@@ -6,7 +6,7 @@ import type { Manifest, ManifestSummary } from '../../core/backup/format/manifes
 import { RepositoryWatch, runBackupSchedule, Shipping } from '../../core/backup/node/background.ts';
 import { NodeBackupChecks } from '../../core/backup/checks/checks.ts';
 import { NodeBackups } from '../../core/backup/node/backups.ts';
-import { ensureNodeId } from '../../core/store/node-id.ts';
+import { ensureNodeId } from '../../core/store/format/node-id.ts';
 import { pruneRepository } from '../../core/backup/prune/prune.ts';
 import type { Repository, RepositoryWorld } from '../../core/backup/repository/api.ts';
 import { openRepository } from '../../core/backup/repository/repository.ts';

@@ -1,7 +1,7 @@
 import type { CompressionMode } from '../../core/backup/repository/api.ts';
 import type { RecordPlace } from '../../core/ports/file-format.ts';
 import type { PasswordFormat } from '../../core/security/api.ts';
-import { ADMINISTRATORS } from '../../core/security/principal.ts';
+import { ADMINISTRATORS } from '../../core/base/principal.ts';
 import { parseTimestamp } from '../../core/base/time.ts';
 import { SCHEME_NAMES } from '../../core/webhook/signatures/schemes.ts';
 import { caOption, nodeOption } from '../cli/command.ts';

@@ -4,7 +4,7 @@ import { verifyObjects } from '../../core/shared-log/overlay/verify.ts';
 import type { VerifyObjectsNote, VerifyObjectsSummary } from '../../core/shared-log/shared-log.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import type { VerifyFinding, VerifyNote, VerifyProgress, VerifySummary } from '../../core/integrity/api.ts';
-import { verifyDirectory } from '../../core/integrity/verify/verify.ts';
+import { verifyDirectory } from '../../core/integrity/integrity.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';

@@ -3,7 +3,7 @@ import type { ServerHttp2Stream, ServerOptions as SessionOptions, ServerHttp2Ses
 import type { Socket } from 'node:net';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
-import { addressGroup } from '../../core/security/address-group.ts';
+import { addressGroup } from '../../core/base/address-group.ts';
 import { SharedLimit } from '../../core/base/shared-limit.ts';
 import { STATUS } from '../../handlers/grpc/call.ts';
 import type { GrpcEnding } from '../../handlers/grpc/call.ts';

@@ -1,6 +1,6 @@
 import { BlockList, isIP, SocketAddress } from 'node:net';
 import { parse as parseForwarded } from 'forwarded-parse';
-import { isLoopbackAddress } from '../../core/security/address-group.ts';
+import { isLoopbackAddress } from '../../core/base/address-group.ts';
 import type { ServerSide } from '../../handlers/http/context.ts';
 import { rangeOf } from '../../infra/runtime/config/kinds.ts';
 

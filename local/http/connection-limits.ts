@@ -2,7 +2,7 @@ import type { Server, Socket } from 'node:net';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
-import { addressGroup } from '../../core/security/address-group.ts';
+import { addressGroup } from '../../core/base/address-group.ts';
 import { connectionAddress } from './client-address.ts';
 
 /** Open connections of all clients together. */

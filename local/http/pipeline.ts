@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { addressGroup } from '../../core/security/address-group.ts';
+import { addressGroup } from '../../core/base/address-group.ts';
 import { SharedLimit } from '../../core/base/shared-limit.ts';
 import { connectionAddress } from './client-address.ts';
 import { replyUnderWay } from './reply.ts';

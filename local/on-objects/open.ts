@@ -1,6 +1,6 @@
 import { createAutoScavenge } from '../../core/auto-scavenge/auto-scavenge.ts';
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
-import { NODE_ID_FILE } from '../../core/store/node-id.ts';
+import { NODE_ID_FILE } from '../../core/store/format/node-id.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { ObjectInstance, ObjectWorld } from '../../core/shared-log/api.ts';
 import { Foresight } from '../../core/shared-log/overlay/foresight.ts';

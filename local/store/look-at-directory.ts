@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { OverStorage } from '../../core/memory/over-storage.ts';
 import type { ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import { DATABASE_FOLDER } from '../../core/scavenge/erasure/files.ts';
+import { DATABASE_FOLDER } from '../../core/scavenge/format/files.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { TemporaryFolder } from '../../infra/fs/removal.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { domainToASCII } from 'node:url';
-import { SYSTEM } from '../../core/security/principal.ts';
+import { SYSTEM } from '../../core/base/principal.ts';
 import type { Principal } from '../../core/security/api.ts';
 import type { CertificateSet } from './certificate-set.ts';
 

@@ -3,7 +3,7 @@ import type { ClusterMember, Membership } from '../../core/cluster/api.ts';
 import { leadAuthority } from '../../core/cluster/authority.ts';
 import { createClusterNodes } from '../../core/cluster/nodes.ts';
 import { SkuaError } from '../../core/base/errors.ts';
-import { EPOCH_STREAM } from '../../core/log/epochs.ts';
+import { EPOCH_STREAM } from '../../core/log/format/epochs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { leaderOf } from '../../core/ports/nodes.ts';
 import { ANY } from '../../core/streams/api.ts';

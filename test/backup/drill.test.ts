@@ -5,7 +5,7 @@ import { lastProven } from '../../core/backup/repository/notes.ts';
 import { blobKeyOf } from '../../core/backup/repository/repository.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { verifyDirectory, type VerifySummary } from '../../core/integrity/verify/verify.ts';
+import { verifyDirectory, type VerifySummary } from '../../core/integrity/integrity.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { nodeKeys } from '../../infra/keys.ts';

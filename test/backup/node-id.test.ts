@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ensureNodeId, NODE_ID_FILE, readNodeId, renewNodeId } from '../../core/store/node-id.ts';
+import { ensureNodeId, NODE_ID_FILE, readNodeId, renewNodeId } from '../../core/store/format/node-id.ts';
 import { MOMENTS } from '../support/crash-run.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

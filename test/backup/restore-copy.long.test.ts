@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { readNodeId } from '../../core/store/node-id.ts';
+import { readNodeId } from '../../core/store/format/node-id.ts';
 import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
 import type { CopyRestoreOptions } from '../../core/backup/restore/restore-copy.ts';
 import { COPY_MARKER, RESTORE_MARKER } from '../../core/log/format/markers.ts';

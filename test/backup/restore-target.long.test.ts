@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { readNodeId } from '../../core/store/node-id.ts';
+import { readNodeId } from '../../core/store/format/node-id.ts';
 import { RESTORE_MARKER } from '../../core/log/format/markers.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';

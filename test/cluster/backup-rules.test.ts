@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { copyFiles } from '../../core/backup/copy/copy.ts';
 import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
-import { readNodeId } from '../../core/store/node-id.ts';
+import { readNodeId } from '../../core/store/format/node-id.ts';
 import { LOG_ID_FILE, readLogId } from '../../core/cluster/copy/identity.ts';
 import type { MemberStore } from '../../core/cluster/copy/member-store.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';

@@ -8,7 +8,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { OpenStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { verifyDirectory } from '../../core/integrity/verify/verify.ts';
+import { verifyDirectory } from '../../core/integrity/integrity.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { bySize, RUNS_FIXED } from '../support/run-size.ts';

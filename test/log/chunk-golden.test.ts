@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { putI32, putI64 } from '../../core/base/bytes.ts';
 import { BlockCache } from '../../core/cache/cache.ts';
-import { Checkpoint } from '../../core/log/checkpoint.ts';
+import { Checkpoint } from '../../core/log/format/checkpoint.ts';
 import { chunkFileName, decodeFooter, decodeHeader, encodeFooter, encodeHeader, ongoingFileBytes, parseChunkFileNames, takeInventory } from '../../core/log/format/chunk-format.ts';
 import { ChunkTable } from '../../core/log/chunk-table.ts';
 import { OngoingChunk } from '../../core/log/ongoing-chunk.ts';

@@ -11,7 +11,7 @@ import { STATUS_ACTIVE } from '../../core/ports/scavenge-state.ts';
 import type { MetastreamData, OriginalStreamData, ScavengeState } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { RunSettings } from '../../core/scavenge/sources/run-settings.ts';
-import { verifyDirectory } from '../../core/integrity/verify/verify.ts';
+import { verifyDirectory } from '../../core/integrity/integrity.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

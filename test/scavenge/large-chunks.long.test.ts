@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ANY } from '../../core/streams/api.ts';
 import type { AllPosition, EventStore, NewEvent } from '../../core/streams/api.ts';
-import { verifyDirectory } from '../../core/integrity/verify/verify.ts';
+import { verifyDirectory } from '../../core/integrity/integrity.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';

@@ -4,7 +4,7 @@ import { MemTable } from '../../core/index/mem-table.ts';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { FrozenMemTable } from '../../core/scavenge/sources/run-index.ts';
 import { SeenHashes, SeenNames } from '../../core/scavenge/seen-names.ts';
-import { type Decision, DISCARD, DiscardPoints, GONE, MAYBE, Retention, type RetentionLimits, STAYS, YOUNG } from '../../core/streams/retention.ts';
+import { type Decision, DISCARD, DiscardPoints, GONE, MAYBE, Retention, type RetentionLimits, STAYS, YOUNG } from '../../core/streams/format/retention.ts';
 import { Random } from '../support/random.ts';
 
 const text = new TextEncoder();

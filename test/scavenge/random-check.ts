@@ -3,7 +3,7 @@ import { loadIndexMap } from '../../core/index/format/index-map.ts';
 import { readBatches } from '../../core/index/table-scan.ts';
 import type { StreamHasher } from '../../core/base/stream-hash.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import { verifyDirectory } from '../../core/integrity/verify/verify.ts';
+import { verifyDirectory } from '../../core/integrity/integrity.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { findFormatErrors } from '../support/check-directory.ts';
 import { foldStreams } from '../support/fold.ts';

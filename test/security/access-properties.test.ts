@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { StreamAction } from '../../core/security/api.ts';
-import type { Principal } from '../../core/security/principal.ts';
+import type { Principal } from '../../core/base/principal.ts';
 import { AccessLists } from '../../core/security/stream-access.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ModelStore } from '../support/model-store.ts';

@@ -5,7 +5,7 @@ import type { Log } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { Passwords } from '../../core/security/passwords.ts';
-import type { Principal } from '../../core/security/principal.ts';
+import type { Principal } from '../../core/base/principal.ts';
 import { createSecurity, type RunningSecurity, type SecurityConfig } from '../../core/security/security.ts';
 import type { ObservableStore, StreamInfo } from '../../core/security/stream-info.ts';
 import type { EventStore, StoredEvent } from '../../core/streams/api.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { decodeBase64Url, encodeBase64Url } from '../../core/base/base64.ts';
 import type { Security, Sessions } from '../../core/security/api.ts';
-import type { Principal } from '../../core/security/principal.ts';
+import type { Principal } from '../../core/base/principal.ts';
 import { createSecurity } from '../../core/security/security.ts';
 import { SESSION_ENDS_STREAM } from '../../core/security/session-ends.ts';
 import { DAY_MS, SESSION_MS, SessionKeys } from '../../core/security/session-keys.ts';

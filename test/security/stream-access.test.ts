@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { StreamAction } from '../../core/security/api.ts';
-import { ANONYMOUS, type Principal, SYSTEM } from '../../core/security/principal.ts';
+import { ANONYMOUS, type Principal, SYSTEM } from '../../core/base/principal.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { json, leave, openWorld, outcome, principal, setMetadata, type World } from './kit.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { guidFromUuidBytes, guidToText } from '../../core/base/guid.ts';
-import { verifyDirectory } from '../../core/integrity/verify/verify.ts';
+import { verifyDirectory } from '../../core/integrity/integrity.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { AllPosition, NewEvent } from '../../core/streams/api.ts';
 import { systemClock } from '../../infra/clock.ts';

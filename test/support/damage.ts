@@ -1,5 +1,5 @@
 import type { Storage } from '../../core/ports/storage.ts';
-import { verifyDirectory } from '../../core/integrity/verify/verify.ts';
+import { verifyDirectory } from '../../core/integrity/integrity.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from './manual-clock.ts';
 

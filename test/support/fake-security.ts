@@ -1,7 +1,7 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Authenticator, NewUser, Security, Session, Sessions, StreamAccess, StreamAction, User, Users } from '../../core/security/api.ts';
-import { isAdministrator, isAnonymous } from '../../core/security/principal.ts';
-import type { Principal } from '../../core/security/principal.ts';
+import { isAdministrator, isAnonymous } from '../../core/base/principal.ts';
+import type { Principal } from '../../core/base/principal.ts';
 import type { AccessList, Authorize, EventStore } from '../../core/streams/api.ts';
 
 interface Entry {

@@ -4,8 +4,8 @@ import { loadIndexMap, saveIndexMap } from '../../core/index/format/index-map.ts
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { VerifyFinding } from '../../core/integrity/verify/run.ts';
-import { verifyDirectory } from '../../core/integrity/verify/verify.ts';
-import type { VerifySummary } from '../../core/integrity/verify/verify.ts';
+import { verifyDirectory } from '../../core/integrity/integrity.ts';
+import type { VerifySummary } from '../../core/integrity/integrity.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { installFiles, SETS, unpackSet } from '../support/fixtures.ts';
 import { ManualClock } from '../support/manual-clock.ts';

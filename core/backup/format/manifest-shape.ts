@@ -3,7 +3,7 @@ import { INDEX_FOLDER, INDEX_MAP_PATH } from '../../index/format/index-map.ts';
 import { CHUNK_COUNT_MAX, HEADER_BYTES, parseChunkFileNames } from '../../log/format/chunk-format.ts';
 import type { ChunkFileName } from '../../log/format/chunk-format.ts';
 import { isProofName, PROOF_FOLDER, PROOF_HEAD_BYTES } from '../../integrity/format/layout.ts';
-import { DATABASE_FOLDER } from '../../scavenge/erasure/files.ts';
+import { DATABASE_FOLDER } from '../../scavenge/format/files.ts';
 import { also, flag, hexDigits, listOf, moment, oneOf, optional, orNull, record, text, uuid, whole } from '../../base/shape.ts';
 import type { Shape, Wrong } from '../../base/shape.ts';
 import type { Manifest, ManifestChunk, ManifestFile, ManifestIndex, ManifestProof, ManifestSegment, ManifestTail } from './manifest.ts';

@@ -2,7 +2,7 @@ import { nonZeroRuns, putI64 } from '../../base/bytes.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { EXISTENCE_DATA_PATH, PAGE_BYTES } from '../../index/existence-filter.ts';
 import { ChunkProof } from '../../log/chunk-proof.ts';
-import { createFile } from '../../log/durability.ts';
+import { createFile } from '../../ports/durability.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Ids } from '../../ports/ids.ts';

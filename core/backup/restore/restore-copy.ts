@@ -9,7 +9,7 @@ import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { isProofName, PROOF_FOLDER } from '../../integrity/format/layout.ts';
 import { writeContent } from '../../ports/write-content.ts';
 import { DATABASE_PATH, isIndexPath } from '../format/manifest-shape.ts';
-import { renewNodeId } from '../../store/node-id.ts';
+import { renewNodeId } from '../../store/format/node-id.ts';
 import { clearForRestore, DATA_FOLDERS, dryStart, existenceBytesOf, requireEmpty, requireRoom } from './directory.ts';
 import { damagedBefore, endRestoreWhenAborted, parallelOf, writeCheckpoint, writeFile } from './files.ts';
 import type { RestoreReport, RestoreWorld } from './files.ts';

@@ -5,7 +5,7 @@ import { PROOF_FOLDER } from '../../integrity/format/layout.ts';
 import type { Repository } from '../repository/api.ts';
 import type { Manifest, ManifestFile } from '../format/manifest.ts';
 import type { BackupLanes } from '../repository/repository.ts';
-import { renewNodeId } from '../../store/node-id.ts';
+import { renewNodeId } from '../../store/format/node-id.ts';
 import { chooseRestore } from './choose.ts';
 import type { ChooseOptions, RestoreChoice, RestorePlan } from './choose.ts';
 import { clearForRestore, dryStart, existenceBytesOf, requireEmpty, requireRoom } from './directory.ts';

@@ -1,7 +1,7 @@
 import { isSkuaError } from '../../base/errors.ts';
 import type { Storage } from '../../ports/storage.ts';
 import type { VerifyFinding, VerifySummary } from '../../integrity/api.ts';
-import { verifyDirectory } from '../../integrity/verify/verify.ts';
+import { verifyDirectory } from '../../integrity/integrity.ts';
 import type { Repository } from '../repository/api.ts';
 import { noteProven } from '../repository/notes.ts';
 import type { ChooseOptions, RestoreChoice } from '../restore/choose.ts';

@@ -1,6 +1,6 @@
 import { isSkuaError } from '../../base/errors.ts';
 import { INDEX_MAP_PATH, loadIndexMap } from '../../index/format/index-map.ts';
-import { Checkpoint } from '../../log/checkpoint.ts';
+import { Checkpoint } from '../../log/format/checkpoint.ts';
 import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage } from '../../ports/storage.ts';

@@ -1,5 +1,5 @@
 import { SkuaError } from '../../base/errors.ts';
-import { replaceFile } from '../../log/durability.ts';
+import { replaceFile } from '../../ports/durability.ts';
 import { LOG_ID_FILE } from '../../log/format/markers.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { decodeText, encodeText } from '../../base/text.ts';

@@ -1,5 +1,5 @@
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
-import { EPOCH_STREAM } from '../../log/epochs.ts';
+import { EPOCH_STREAM } from '../../log/format/epochs.ts';
 import type { TransactionLog } from '../../log/api.ts';
 import { COMMIT_ATTEMPTS_DEFAULT_MAX, COMMIT_DEADLINE_DEFAULT_MS, FRESH_DEFAULT_MS, ID_LOOKBACK_EVENTS, type ObjectLogOptions, type ObjectWorld, TAIL_COMMITS_MAX } from '../../shared-log/api.ts';
 import type { Commit } from '../../shared-log/format/commit-object.ts';

@@ -1,4 +1,4 @@
-import { createFile } from '../../log/durability.ts';
+import { createFile } from '../../ports/durability.ts';
 import type { Storage } from '../../ports/storage.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { BlockCache } from '../../cache/cache.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
-import { type Checkpoints, closeCheckpoints, openCheckpoints } from '../../log/checkpoint.ts';
+import { type Checkpoints, closeCheckpoints, openCheckpoints } from '../../log/format/checkpoint.ts';
 import { chunkFileName, encodeHeader, HEADER_BYTES, ongoingFileBytes, parseChunkFileNames } from '../../log/format/chunk-format.ts';
 import { ChunkProof } from '../../log/chunk-proof.ts';
-import { trySeal } from '../../log/durability.ts';
+import { trySeal } from '../../ports/durability.ts';
 import { openCompleted } from '../../log/open-chunks.ts';
 import type { ObjectWorld } from '../../shared-log/api.ts';
 import type { ObjectChunk, ObjectManifest, ObjectOngoing, ObjectSegment } from '../../shared-log/format/manifest.ts';

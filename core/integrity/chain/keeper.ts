@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { fromHex, toHex } from '../../base/hex.ts';
 import { parseChunkFileNames } from '../../log/format/chunk-format.ts';
 import type { ChunkTable } from '../../log/api.ts';
-import { createFile, replaceFile } from '../../log/durability.ts';
+import { createFile, replaceFile } from '../../ports/durability.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Ids } from '../../ports/ids.ts';

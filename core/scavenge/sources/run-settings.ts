@@ -1,6 +1,6 @@
 import type { MemTableColumns } from '../../index/api.ts';
 import type { ScavengePoint, ScavengeStateOptions } from '../../ports/scavenge-state.ts';
-import { type Retention, type RetentionLimits, StoredRetention } from '../../streams/retention.ts';
+import { type Retention, type RetentionLimits, StoredRetention } from '../../streams/format/retention.ts';
 
 /**
  * What the jobs of a run are given; structured-cloneable. All files named are complete and immutable, so that a worker

@@ -8,7 +8,7 @@ import { firstOfKind, isOfKind } from '../../ports/object-kinds.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import type { ScavengePoint } from '../../ports/scavenge-state.ts';
 import type { OlderPoint, ScavengePhase } from '../../scavenge/api.ts';
-import { DATABASE_FOLDER } from '../../scavenge/erasure/files.ts';
+import { DATABASE_FOLDER } from '../../scavenge/format/files.ts';
 import { also, flag, hexDigits, listOf, moment, oneOf, optional, orNull, record, text, uuid, whole, words, wrongText } from '../../base/shape.ts';
 import type { Shape } from '../../base/shape.ts';
 import { decodeText, encodeText } from '../../base/text.ts';

@@ -7,7 +7,7 @@ import type { ObjectInfo, ObjectStore } from '../../ports/object-store.ts';
 import type { Storage } from '../../ports/storage.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import type { VerifyFinding, VerifyProgress } from '../../integrity/api.ts';
-import { verifyDirectory, type VerifySummary } from '../../integrity/verify/verify.ts';
+import { verifyDirectory, type VerifySummary } from '../../integrity/integrity.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../api.ts';
 import { decodeCommitObject } from '../format/commit-object.ts';
 import { commitKey, commitNumberOf, COMMITS, FILES, manifestNumberOf } from '../format/keys.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import { lagMs, SLOW_MS } from '../../base/pace.ts';
-import { addressGroup } from '../../security/address-group.ts';
+import { addressGroup } from '../../base/address-group.ts';
 
 /**
  * Bodies of calls that are arriving. Nothing is known of their senders yet, so nothing is kept on their word: what counts is the

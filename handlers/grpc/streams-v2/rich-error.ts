@@ -1,7 +1,7 @@
 import { SkuaError } from '../../../core/base/errors.ts';
 import type { NodeAddress } from '../../../core/ports/nodes.ts';
 import type { StreamViolation } from '../../../core/streams/api.ts';
-import { isAnonymous } from '../../../core/security/principal.ts';
+import { isAnonymous } from '../../../core/base/principal.ts';
 import { GrpcError, STATUS } from '../call.ts';
 import type { GrpcCall, GrpcEnding } from '../call.ts';
 import { notLeader } from '../errors.ts';

@@ -1,5 +1,5 @@
 import { SkuaError } from '../../../core/base/errors.ts';
-import { ANONYMOUS } from '../../../core/security/principal.ts';
+import { ANONYMOUS } from '../../../core/base/principal.ts';
 import { receiveWebhook, webhookFailure } from '../../../handlers/connectors/webhook.ts';
 import { appOf } from '../../../handlers/http/context.ts';
 import type { App, AppContext, Call, Reply } from '../../../handlers/http/context.ts';

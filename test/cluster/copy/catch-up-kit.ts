@@ -14,7 +14,7 @@ import { silentLog } from '../../../core/ports/log.ts';
 import { listAll, type ObjectStore } from '../../../core/ports/object-store.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import { ANY } from '../../../core/streams/api.ts';
-import { verifyDirectory, type VerifySummary } from '../../../core/integrity/verify/verify.ts';
+import { verifyDirectory, type VerifySummary } from '../../../core/integrity/integrity.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { AutoClock } from '../../shared-log/auto-clock.ts';
 import { CHUNK_BYTES, compactionTick, eventsOf, exportDirectory, manifestOf, newClock, runTick, setMetadata, worldOf } from '../../shared-log/tick-kit.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/base/errors.ts';
-import { SYSTEM } from '../../../core/security/principal.ts';
+import { SYSTEM } from '../../../core/base/principal.ts';
 import { COMMITS_HELD_MAX } from '../../../handlers/cluster/routes.ts';
 import { CLUSTER_SECRET, fakeCluster, gossipOf, instanceOf, LOG_ID } from '../../support/fake-cluster.ts';
 import { harness } from '../harness.ts';

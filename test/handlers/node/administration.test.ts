@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/base/errors.ts';
-import type { Principal } from '../../../core/security/principal.ts';
+import type { Principal } from '../../../core/base/principal.ts';
 import { FakeNode } from '../../support/fake-node.ts';
 import { FakeSecurity } from '../../support/fake-security.ts';
 import { ModelStore } from '../../support/model-store.ts';

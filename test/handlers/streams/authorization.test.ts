@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/base/errors.ts';
-import { ANONYMOUS, SYSTEM } from '../../../core/security/principal.ts';
-import type { Principal } from '../../../core/security/principal.ts';
+import { ANONYMOUS, SYSTEM } from '../../../core/base/principal.ts';
+import type { Principal } from '../../../core/base/principal.ts';
 import { encodeText } from '../../../core/base/text.ts';
 import { requireAccess } from '../../../handlers/http/authorization.ts';
 import { DEFAULT_OPTIONS } from '../../../handlers/http/context.ts';

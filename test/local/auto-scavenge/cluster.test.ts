@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { MemberLog, Membership } from '../../../core/cluster/api.ts';
-import { EPOCH_STREAM } from '../../../core/log/epochs.ts';
+import { EPOCH_STREAM } from '../../../core/log/format/epochs.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { ANY } from '../../../core/streams/api.ts';

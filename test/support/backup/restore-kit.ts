@@ -10,7 +10,7 @@ import { InlineJobs } from '../../../core/memory/inline-jobs.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
-import { verifyDirectory } from '../../../core/integrity/verify/verify.ts';
+import { verifyDirectory } from '../../../core/integrity/integrity.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { readRawLog } from '../../scavenge/raw-log.ts';
 import { ManualClock } from '../manual-clock.ts';

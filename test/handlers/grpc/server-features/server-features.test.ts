@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ANONYMOUS } from '../../../../core/security/principal.ts';
+import { ANONYMOUS } from '../../../../core/base/principal.ts';
 import type { GrpcService } from '../../../../handlers/grpc/call.ts';
 import { serverFeatures, VERSION_WITH_RECORDS, VERSION_WITHOUT_RECORDS } from '../../../../handlers/grpc/server-features/server-features.ts';
 import { servicesOf } from '../../../../handlers/grpc.ts';

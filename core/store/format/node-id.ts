@@ -1,8 +1,8 @@
-import { SkuaError } from '../base/errors.ts';
-import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
-import type { Ids } from '../ports/ids.ts';
-import type { Storage } from '../ports/storage.ts';
-import { decodeText, encodeText } from '../base/text.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
+import type { Ids } from '../../ports/ids.ts';
+import type { Storage } from '../../ports/storage.ts';
+import { decodeText, encodeText } from '../../base/text.ts';
 
 /** Text of a UUID and a line end, in the data directory. Every backup names it, so that files of different nodes never mix. */
 export const NODE_ID_FILE = 'node-id';

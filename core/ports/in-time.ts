@@ -1,4 +1,4 @@
-import type { Clock } from '../ports/clock.ts';
+import type { Clock } from './clock.ts';
 
 /** What the call gives within `ms` milliseconds, else `otherwise`; the call goes on then. */
 export async function inTime<T>(clock: Clock, ms: number, call: () => Promise<T>, otherwise: T): Promise<T> {

@@ -1,9 +1,9 @@
-import { SkuaError } from '../../base/errors.ts';
-import { isChunkName } from '../../ports/own-names.ts';
-import { VerifyRun } from './run.ts';
-import type { VerifyFinding, VerifyNote, VerifyOptions, VerifyProgress } from './run.ts';
-import { verifyChunks } from './verify-chunks.ts';
-import { verifyIndex } from './verify-index.ts';
+import { SkuaError } from '../base/errors.ts';
+import { isChunkName } from '../ports/own-names.ts';
+import { VerifyRun } from './verify/run.ts';
+import type { VerifyFinding, VerifyNote, VerifyOptions, VerifyProgress } from './verify/run.ts';
+import { verifyChunks } from './verify/verify-chunks.ts';
+import { verifyIndex } from './verify/verify-index.ts';
 
 export interface VerifySummary {
   readonly chunks: number;

@@ -1,9 +1,9 @@
-import { SkuaError } from '../base/errors.ts';
+import { SkuaError } from '../../base/errors.ts';
 import type { Checkpoints } from './checkpoint.ts';
-import { END, HIT, untilHit } from '../base/step.ts';
-import type { LogReader } from './log-reader.ts';
-import { decodeEpoch, parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf, SYSTEM } from './format/records.ts';
-import { decodeText } from '../base/text.ts';
+import { END, HIT, untilHit } from '../../base/step.ts';
+import type { LogReader } from '../log-reader.ts';
+import { decodeEpoch, parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf, SYSTEM } from './records.ts';
+import { decodeText } from '../../base/text.ts';
 
 /** The stream of epoch events, which are kept out of `$all`. */
 export const EPOCH_STREAM = '$epoch-information';

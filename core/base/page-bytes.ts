@@ -1,5 +1,5 @@
-import type { ByteShare } from '../base/byte-budget.ts';
-import { SkuaError } from '../base/errors.ts';
+import type { ByteShare } from './byte-budget.ts';
+import { SkuaError } from './errors.ts';
 
 /** What an event costs beside its data and metadata: the object, its id, and its place in an answer. */
 export const EVENT_OVERHEAD_BYTES = 256;

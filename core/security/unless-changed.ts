@@ -1,5 +1,5 @@
 import { SkuaError } from '../base/errors.ts';
-import type { Authorize, UnchangedStream } from './api.ts';
+import type { Authorize, UnchangedStream } from '../streams/api.ts';
 
 /** Lets a write take its place only while none of these streams, nor its metadata, was written to since. Errors of the write: `wrong_expected_version`. */
 export function unlessChanged(unchanged: readonly UnchangedStream[]): Authorize {

@@ -1,6 +1,6 @@
-import { i64, putI64 } from '../base/bytes.ts';
-import type { Storage, StorageFile } from '../ports/storage.ts';
-import { syncFile } from './durability.ts';
+import { i64, putI64 } from '../../base/bytes.ts';
+import type { Storage, StorageFile } from '../../ports/storage.ts';
+import { syncFile } from '../../ports/durability.ts';
 
 /** An 8-byte file that holds one position or number. */
 export class Checkpoint {

@@ -1,8 +1,8 @@
-import { SkuaError } from '../base/errors.ts';
-import type { Digests } from '../ports/digests.ts';
-import type { Storage } from '../ports/storage.ts';
-import { decodeText, encodeText } from '../base/text.ts';
-import { replaceFile } from './durability.ts';
+import { SkuaError } from '../../base/errors.ts';
+import type { Digests } from '../../ports/digests.ts';
+import type { Storage } from '../../ports/storage.ts';
+import { decodeText, encodeText } from '../../base/text.ts';
+import { replaceFile } from '../../ports/durability.ts';
 
 /** Files that are named at most; what is proved beyond them is proved again after a start. */
 const PROOFS_MAX = 100_000;

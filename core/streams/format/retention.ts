@@ -1,7 +1,7 @@
-import { viewAt } from '../base/bytes.ts';
-import { FLAG_REDACTED, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, type PrepareFields, type RecordFrame, TOMBSTONE } from '../log/format/records.ts';
-import { STATUS_ACTIVE, STATUS_ARCHIVED, STATUS_SPENT, type ChunkTimeRange, type MetastreamData, type OriginalStreamData, type StreamStatus } from '../ports/scavenge-state.ts';
-import { isWholeEvent } from '../log/format/redaction.ts';
+import { viewAt } from '../../base/bytes.ts';
+import { FLAG_REDACTED, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, type PrepareFields, type RecordFrame, TOMBSTONE } from '../../log/format/records.ts';
+import { STATUS_ACTIVE, STATUS_ARCHIVED, STATUS_SPENT, type ChunkTimeRange, type MetastreamData, type OriginalStreamData, type StreamStatus } from '../../ports/scavenge-state.ts';
+import { isWholeEvent } from '../../log/format/redaction.ts';
 
 /**
  * Which events of a stream are seen and stay, and by which rule the others go. Readers, explain and all

@@ -1,5 +1,5 @@
 import { SkuaError } from '../base/errors.ts';
-import type { Storage, StorageFile } from '../ports/storage.ts';
+import type { Storage, StorageFile } from './storage.ts';
 
 /** What every part of the log does in the same way to make bytes outlive a crash. */
 
