@@ -82,6 +82,9 @@ function events(count: number, seed: string, dataBytes = 40): NewEvent[] {
   }));
 }
 
+/** An event with so many bytes of data. */
+const sized = (dataBytes: number): NewEvent[] => events(1, `of ${dataBytes} bytes`).map((event) => ({ ...event, isJson: false, data: new Uint8Array(dataBytes).fill(1), metadata: utf8('') }));
+
 describe('directories that the recorded ones have no like of', () => {
   it.each([['its last group whole', 23], ['its last group torn: the other slot counts', 19]])('of a process that was killed, with %s', async (_, count) => {
     const storage = new MemoryStorage();
@@ -105,6 +108,22 @@ describe('directories that the recorded ones have no like of', () => {
     const killed = (await filesOf(storage)).map((file) => (file.path === 'writer.chk' ? before : file)).filter(({ path }) => path !== 'chunk-000001.000000');
     await opened.close();
     expect(await expectSame(killed, folder)).toBe(3 + 2 * 12);
+  });
+
+  it('of a process that was killed before it completed a chunk that is full to its end', async () => {
+    const storage = new MemoryStorage();
+    const opened = await openTestStore({ storage, chunkSizeBytes: CHUNK });
+    const { store } = opened;
+    await store.append('full', ANY, events(3, 'before'));
+    const start = store.end;
+    await store.append('full', ANY, sized(0));
+    const overhead = store.end - start;
+    await store.append('full', ANY, sized(CHUNK - store.end - overhead));
+    expect(store.end).toBe(CHUNK);
+    const killed = await filesOf(storage);
+    await opened.close();
+    expect(killed.map(({ path }) => path)).not.toContain('chunk-000001.000000');
+    expect(await expectSame(killed, folder)).toBe(5);
   });
 
   it('with several streams in one write, deleted streams and what a scavenge empties', async () => {

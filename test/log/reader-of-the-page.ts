@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 
@@ -60,13 +60,18 @@ function filesThatCount(folder: string): ChunkFile[] {
   return files;
 }
 
-/** Bytes of data and of the map of a completed file, as its footer has them. */
+/** Bytes of data and of the map of a completed file, as its footer has them; null where its last bytes are no footer. */
 function footerOf(path: string): { data: number; map: number } | null {
   const f = bytesOf(path, -128, 128);
-  return (f[0]! & 1) === 0 ? null : { data: f.readInt32LE(1), map: f.readInt32LE((f[0]! & 2) === 0 ? 9 : 13) };
+  const isWide = (f[0]! & 2) !== 0;
+  const [data, end, map] = [f.readInt32LE(1), isWide ? Number(f.readBigInt64LE(5)) : f.readInt32LE(5), f.readInt32LE(isWide ? 13 : 9)];
+  const isFooter = (f[0]! & 1) !== 0 && data >= 0 && map >= 0 && map % (isWide ? 12 : 8) === 0 && end >= data && 256 + data + map <= statSync(path).size;
+  return isFooter ? { data, map } : null;
 }
 
-function completedBytes(path: string): number {
+/** `isLast`: the log ends behind it, and it may not have got its footer. */
+function completedBytes({ path, chunkSize, isScavenged }: ChunkFile, isLast: boolean): number {
+  if (isLast && !isScavenged && footerOf(path) === null) return chunkSize;
   const bytes = readFileSync(path);
   if (!createHash('md5').update(bytes.subarray(0, -16)).digest().equals(bytes.subarray(-16))) throw new Error(`${path} does not fit its MD5`);
   return footerOf(path)?.data ?? -1;
@@ -78,6 +83,7 @@ function ongoingBytes({ path, chunkSize, first }: ChunkFile, writer: number): nu
   const slots = [512, 1024].map((at) => bytesOf(path, chunkSize + at, 40)).filter((s) => s.length === 40 && s.toString('latin1', 0, 8) === 'SkuaSlot' && crc32(s.subarray(0, 36)) === s.readUInt32LE(36));
   for (const slot of slots.sort((a, b) => Number(b.readBigInt64LE(8) - a.readBigInt64LE(8)))) {
     const [from, to] = [Number(slot.readBigInt64LE(16)) - start, Number(slot.readBigInt64LE(24)) - start];
+    if (from < 0 || to <= from || to > chunkSize) continue;
     if (to <= writer) break;
     if (crc32(bytesOf(path, 128 + from, to - from)) === slot.readUInt32LE(32)) return to;
   }
@@ -89,17 +95,18 @@ function ongoingBytes({ path, chunkSize, first }: ChunkFile, writer: number): nu
 export function readRecords(folder: string): Buffer[] {
   const writer = Number(readFileSync(join(folder, 'writer.chk')).readBigInt64LE(0));
   const records: Buffer[] = [];
-  for (const file of filesThatCount(folder)) {
+  const files = filesThatCount(folder);
+  for (const file of files) {
     const { path, chunkSize, first, last, isScavenged } = file;
-    const start = first * chunkSize;
+    const [start, end] = [first * chunkSize, (last + 1) * chunkSize];
     if (start > writer) break;
-    const isOngoing = !isScavenged && writer < start + chunkSize;
-    const data = bytesOf(path, 128, isOngoing ? ongoingBytes(file, writer - start) : completedBytes(path));
+    const isOngoing = !isScavenged && writer < end;
+    const data = bytesOf(path, 128, isOngoing ? ongoingBytes(file, writer - start) : completedBytes(file, writer === end && file === files.at(-1)));
     for (let at = 0, length = 0; at < data.length; at += length + 8) {
       length = data.readInt32LE(at);
       const payload = data.subarray(at + 4, at + 4 + length);
       const local = Number(payload.readBigInt64LE(2)) - start;
-      const isInPlace = isScavenged ? local >= at && local < (last + 1 - first) * chunkSize : local === at;
+      const isInPlace = isScavenged ? local >= at && local < end - start : local === at;
       if (data.readInt32LE(at + 4 + length) !== length || !isInPlace) throw new Error(`${path} holds no record at ${128 + at}`);
       records.push(payload);
     }
