@@ -20,7 +20,7 @@ const HANG_MS = 600_000;
 const POLL_MS = 300_000;
 
 /** What files have in them that leave something behind in the modules that they share with others or in what is global, or run the tests of another file. */
-const KEEPS_TO_ITSELF = /vi\.mock\(|World\.elsewhere =|import\(?\s*'[^']*\.test\.ts'|from '@(eventstore|kurrent)\//;
+const KEEPS_TO_ITSELF = /vi\.mock\(|World\.elsewhere =|import\(?\s*'[^']*\.test\.ts'|from '@(eventstore|kurrent|event-driven-io)\//;
 
 /**
  * What the tests import: loaded by Node.js as a node does it. Rewritten by the runner, as test files are, each use of an import would be a
