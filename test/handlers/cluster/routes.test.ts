@@ -34,6 +34,8 @@ describe('gossip and lead', () => {
       expect((await send('POST', '/cluster/gossip', JSON_TYPE, body)).status, body).toBe(400);
     }
     expect((await send('POST', '/cluster/gossip', JSON_TYPE, `${JSON.stringify(gossipOf(2))}${' '.repeat(262_144)}`)).status).toBe(413);
+    const writes = { 'content-type': 'application/octet-stream', 'content-length': '10000000000' };
+    expect((await send('POST', '/cluster/append', writes, '')).status).toBe(413);
     expect((await send('POST', '/cluster/gossip', {}, JSON.stringify(gossipOf(2)))).status).toBe(415);
     expect((await send('POST', '/cluster/lead', JSON_TYPE, JSON.stringify({ logId: LOG_ID, epochNumber: -2 }))).status).toBe(400);
     expect([membership.gossips, membership.leads]).toEqual([[], []]);

@@ -5,7 +5,7 @@ import { startScavenge } from '../../../core/shared-log/tick/control.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { latestPoint, type Reason } from '../../scavenge/model.ts';
 import { checkClosed, findReadErrors, judge } from '../../scavenge/random-check.ts';
-import { type RawRecord, readRawLog } from '../../scavenge/raw-log.ts';
+import { type RawRecord, readRawLog, ticksOf } from '../../scavenge/raw-log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { Random } from '../../support/random.ts';
 import { TEST_NOW_MS } from '../../support/test-store.ts';
@@ -66,6 +66,7 @@ class History implements Played {
     const universe = new Map<number, RawRecord>();
     const note = async (): Promise<void> => { for (const record of await readRawLog(await exportDirectory(objects))) universe.set(record.position, record); };
     await note();
+    const startedTicks = ticksOf(this.#clock.nowMs(), 0);
     const { scavengeId } = await startScavenge(this.#store.world(), { threshold });
     for (let ticks = 0; ; ticks++) {
       const { scavenge } = await this.#tick(this.#store.world());
@@ -74,15 +75,17 @@ class History implements Played {
       if (this.#random.chance(0.5)) await this.#write(this.#random.int(1, 5));
       await note();
     }
-    await this.#judge(universe);
+    await this.#judge(universe, startedTicks);
   }
 
-  async #judge(universe: Map<number, RawRecord>): Promise<void> {
+  /** `startedTicks`: by the clock. The time of the point may be ahead of it, that of a run is not. */
+  async #judge(universe: Map<number, RawRecord>, startedTicks: number): Promise<void> {
     const directory = await exportDirectory(await this.#objects);
     const after = await readRawLog(directory);
     for (const record of after) if (!universe.has(record.position)) universe.set(record.position, record);
     const records = [...universe.values()].sort((a, b) => a.position - b.position);
-    const { wrong, left } = await judge(directory, { universe: records, after, point: latestPoint(records)!, carried: this.#carried, sharing: 'none', keepsDeletedData: false });
+    const point = latestPoint(records)!;
+    const { wrong, left } = await judge(directory, { universe: records, after, point: { ...point, ticks: Math.min(point.ticks, startedTicks) }, carried: this.#carried, sharing: 'none', keepsDeletedData: false });
     this.#carried = left;
     this.removed += records.length - after.length;
     // What was removed may be read for a while, until the store looks for a newer manifest.

@@ -217,14 +217,17 @@ describe('what runs', () => {
   });
 
   test('a stop waits for what had been accepted', async () => {
-    let finish = () => {};
-    connectors.onStop(() => new Promise((resolve) => { finish = resolve; }));
+    const [draining, drained] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    connectors.onStop(() => {
+      draining.resolve();
+      return drained.promise;
+    });
     await running('parcels');
     let isStopped = false;
     const stopping = connectors.stop('parcels').then(() => { isStopped = true; });
-    for (let i = 0; i < 20; i++) await new Promise((resolve) => { setImmediate(resolve); });
+    await draining.promise;
     expect([isStopped, (await connectors.get('parcels')).state]).toEqual([false, 'CONNECTOR_STATE_DEACTIVATING']);
-    finish();
+    drained.resolve();
     await stopping;
     expect((await connectors.get('parcels')).state).toBe('CONNECTOR_STATE_STOPPED');
   });
