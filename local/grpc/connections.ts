@@ -112,7 +112,7 @@ class Connections implements Http2Side {
   /** Connections that have come in this turn of the process, and in those before it. */
   readonly #taken: Taken[] = [];
   readonly #connections = new Set<Connection>();
-  readonly #looking: NodeJS.Timeout;
+  #looking: NodeJS.Timeout | undefined;
   /** Of calls whose end is waited for. */
   readonly #closing = new Map<StreamCall, () => void>();
   #isStopping = false;
@@ -128,10 +128,10 @@ class Connections implements Http2Side {
     this.#serving = { paused: new SharedLimit(pausedMax), flow: parts.flow, guard: parts.guard, watches: options.watches ?? [], requestMs: parts.requestMs };
     this.#intervalMs = options.keepAliveIntervalMs ?? 10_000;
     this.#timeoutMs = options.keepAliveTimeoutMs ?? 10_000;
-    this.#looking = setInterval(() => this.#look(), Math.min(this.#intervalMs, this.#timeoutMs, LOOK_MS_MAX) / LOOKS).unref();
   }
 
   take(socket: Socket): void {
+    if (!this.#isStopping) this.#looking ??= setInterval(() => this.#look(), Math.min(this.#intervalMs, this.#timeoutMs, LOOK_MS_MAX) / LOOKS).unref();
     this.#taken.push({ socket, address: addressGroup(connectionAddress(socket)) });
     if (this.#taken.length === 1) setImmediate(() => this.#takeNext());
   }
