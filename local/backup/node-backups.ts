@@ -24,13 +24,13 @@ import { nodeKeys } from '../../infra/keys.ts';
 import { openObjects } from '../../infra/objects/open.ts';
 import { createSchedule } from '../../infra/schedule.ts';
 import type { Collector, MetricSink } from '../metrics/metrics.ts';
-import type { OpenNode } from '../store/open-node.ts';
+import type { LentNode } from '../store/open-node.ts';
 import { checksOf, commandsOf } from './node-checks.ts';
 import type { BackupSettings } from '../config/backup-settings.ts';
 
 interface OpenBackupsOptions {
   readonly settings: BackupSettings;
-  readonly node: OpenNode;
+  readonly node: LentNode;
   /** Null where nothing is scheduled. */
   readonly autoScavenge: AutoScavenge | null;
   readonly clock: Clock;
@@ -40,7 +40,8 @@ interface OpenBackupsOptions {
   readonly onBegun?: (backupId: string, cause: Manifest['cause']) => void;
 }
 
-export interface OpenBackups {
+/** When it is closed, so is the repository: what still wants it fails. */
+export interface OpenBackups extends AsyncDisposable {
   /** For the handlers. */
   readonly holds: Holds;
   readonly node: NodeBackups;
@@ -50,8 +51,8 @@ export interface OpenBackups {
   status(): BackupStatus;
   /** Makes what the options ask for: scheduled backups, shipping. Resolves when aborted and nothing is under way any more. */
   run(signal: AbortSignal): Promise<void>;
-  /** Ends the backup under way, what it paused goes on, and all holds end. To be called while the store is still open. */
-  close(): Promise<void>;
+  /** Ends the backup under way, what it paused goes on, and all holds end. To be called while the store is still open, and before `run` ends. */
+  end(): Promise<void>;
 }
 
 /** The backups of a node. To be called when the store is open. A repository that can't be reached does not keep the node from starting. */
@@ -89,7 +90,6 @@ export async function openBackups(options: OpenBackupsOptions): Promise<OpenBack
     const work = [watch?.run(signal), shipping?.run(signal)];
     if (settings.schedule !== null) work.push(runBackupSchedule({ backups, schedule: createSchedule(), expression: settings.schedule, clock, log, signal }));
     await Promise.all(work);
-    await repository.close();
   };
   return {
     holds, node: backups, metrics: backupMetrics({ holds, backups, watch, shipping: () => shipper, clock }), run,
@@ -98,11 +98,12 @@ export async function openBackups(options: OpenBackupsOptions): Promise<OpenBack
       place: settings.placeText, schedule: settings.schedule, shipEverySeconds: settings.shipEveryMs === 0 || shipper === null ? null : settings.shipEveryMs / 1_000, newest: watch?.newest ?? null, restorable: restorableOf(watch, shipper),
       unshippedBytes: shipper?.unshippedBytes ?? null, shipLagMs: shipper?.lagMs ?? null, provenMs: watch?.provenMs ?? null, verified, commands: commandsOf(settings),
     }),
-    close: async () => {
+    end: async () => {
       await checks.close();
       await backups.close();
       await holds.close();
     },
+    [Symbol.asyncDispose]: () => repository.close(),
   };
 }
 

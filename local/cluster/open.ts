@@ -14,11 +14,14 @@ import type { EventStore, NewEvent } from '../../core/streams/api.ts';
 import type { ClusterFeature } from '../../handlers/http/context.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
+import type { Disposables } from '../../infra/disposables.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { openObjects, parsePlace } from '../../infra/objects/open.ts';
 import { VERSION } from '../../infra/runtime/version.ts';
 import type { Values } from '../../infra/runtime/config/options.ts';
-import { openNodeBy, type OpenNode, type OpenNodeOptions } from '../store/open-node.ts';
+import { clusterMetrics } from '../metrics/cluster-metrics.ts';
+import type { Collector } from '../metrics/metrics.ts';
+import { type LentNode, openNodeBy, type OpenNodeOptions } from '../store/open-node.ts';
 import type { CertificateSet } from '../tls/certificate-set.ts';
 import { EpochFence } from './fence.ts';
 import { PeerForwarder } from './forwarder.ts';
@@ -44,10 +47,12 @@ interface OpenMemberOptions {
   readonly certificates: CertificateSet | null;
   readonly log: Log;
   readonly meter: Meter;
+  /** What is opened is closed with it. */
+  readonly opened: Disposables;
 }
 
 /** A node as a member of a cluster: its copy of the log, its way to the other members, and who leads. */
-export interface OpenMember extends OpenNode {
+export interface OpenMember extends LentNode {
   readonly open: MemberStore;
   readonly membership: RunningMembership;
   /** What handlers write through: requests that another member passed on are decided under their epoch only. */
@@ -56,6 +61,7 @@ export interface OpenMember extends OpenNode {
   readonly written: Pick<EventStore, 'append' | 'streamInfo'>;
   readonly feature: ClusterFeature;
   readonly client: PeerClient;
+  readonly metrics: Collector;
   openAutoScavenge(world: AutoScavengeWorld): Promise<OpenAutoScavenge>;
   /** Ticks while this member leads, until aborted. */
   run(signal: AbortSignal): Promise<void>;
@@ -66,27 +72,24 @@ export interface OpenMember extends OpenNode {
  * Errors: as `openMemberStore` and `openNode`.
  */
 export async function openMember(options: OpenMemberOptions): Promise<OpenMember> {
-  const { values, self, instanceId, certificates, log, meter } = options;
+  const { values, self, instanceId, certificates, log, meter, opened } = options;
   const objects = await openObjects(parsePlace(values.Storage!));
+  opened.defer(() => objects.close());
   const world = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log, meter };
   // Of a log that this member begins; another keeps its own.
   const logOptions = { chunkSizeBytes: values.ChunkSize };
   // Opening repairs the history of scavenges, before the member is in touch with others.
   let writes: Pick<EventStore, 'append'> | null = null;
   let membership: RunningMembership | null = null;
-  let node: OpenNode & { readonly open: MemberStore };
-  try {
-    node = await openNodeBy(options.node, (store) => openMemberStore({
-      world, log: logOptions, store, refusal: () => membership?.refusal ?? null,
-      scavengeStore: (copy) => scavengeStoreOf(copy, { append: (stream, expected, events) => (writes ?? copy).append(stream, expected, events) }),
-    }));
-  } catch (error) {
-    await objects.close();
-    throw error;
-  }
+  const { close, ...node } = await openNodeBy(options.node, (store) => openMemberStore({
+    world, log: logOptions, store, refusal: () => membership?.refusal ?? null,
+    scavengeStore: (copy) => scavengeStoreOf(copy, { append: (stream, expected, events) => (writes ?? copy).append(stream, expected, events) }),
+  }));
+  opened.defer(close);
   const { open } = node;
   const secret = values.Insecure ? null : values.ClusterSecret;
   const client = new PeerClient({ certificates, secret });
+  opened.defer(() => client.close());
   const joined = membership = createMembership({
     copy: open.log, peers: new HttpPeers(client), objects, clock: systemClock, ids: systemIds, log, meter, scavengeId: () => open.scavenger.current(),
     positions: () => positionsOf(open),
@@ -95,28 +98,23 @@ export async function openMember(options: OpenMemberOptions): Promise<OpenMember
     gossipIntervalMs: values.GossipIntervalMs, gossipTimeoutMs: values.GossipTimeoutMs, gossipAllowedDifferenceMs: values.GossipAllowedDifferenceMs, leaderElectionTimeoutMs: values.LeaderElectionTimeoutMs,
     deadMemberRemovalMs: Math.max(values.DeadMemberRemovalPeriodSec * SECOND_MS, values['AutoScavenge:NodeLostAfter'] * MINUTE_MS),
   });
+  opened.defer(() => joined.close());
   const patience = new Patience(systemClock, values.ForwardPatienceMs);
   const closing = new AbortController();
   background(patience.watch(closing.signal));
+  opened.defer(() => closing.abort());
   const fence = new EpochFence(open.log, instanceId, patience);
   const forward = new PeerForwarder(client, certificates === null ? 'http' : 'https');
   const ask = new AskLeader({ membership: joined, log: open.log, patience, clock: systemClock, meter });
   const elsewhere = new WritesElsewhere({ ask, carrier: forward, patience, breath: () => setImmediate() });
   const own = writes = { append: (stream: string, expected: number, events: readonly NewEvent[]) => elsewhere.append(open.store, stream, expected, events) };
   return {
-    ...node, membership: joined, client,
+    ...node, membership: joined, client, metrics: clusterMetrics({ log: open.log, membership: joined }),
     store: fence.storeOf(open.store, elsewhere),
     written: { ...own, streamInfo: (stream) => open.store.streamInfo(stream) },
     openAutoScavenge: (parts) => openClusterAutoScavenge({ ...parts, membership: joined, memberLog: open.log, calls: adminCallsOf(client) }),
     feature: { membership: joined, log: open.log, upToDate: upToDateOf(open.log, systemClock), isSecret: secretCheck(secret), forward, fence, patience, ask, copy: open.store },
     run: (signal) => runMemberTicks({ world, options: logOptions, membership: joined, log: open.log, store: open.store, writes: own, scavenge: { disableMerging: values.DisableScavengeMerging, historyMaxAgeDays: values.ScavengeHistoryMaxAge, keepsDeletedData: values.KeepDataOfDeletedStreams } }, signal),
-    close: async () => {
-      closing.abort();
-      await joined.close();
-      client.close();
-      await node.close();
-      await objects.close();
-    },
   };
 }
 

@@ -1,7 +1,7 @@
 import { isSkuaError } from '../../core/base/errors.ts';
-import type { SkuaError } from '../../core/base/errors.ts';
 import type { ChunkMapView } from '../../core/log/api.ts';
 import type { Clock } from '../../core/ports/clock.ts';
+import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { OpenStore, StartProgress } from '../../core/store/store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/base/text.ts';
@@ -43,7 +43,7 @@ export class SingleNode implements NodeControl {
   }
 
   /** Where others reach the node. */
-  get address(): { readonly host: string; readonly port: number } { return { host: this.#parts.host, port: this.#parts.port() }; }
+  get address(): NodeAddress { return { address: this.#parts.host, port: this.#parts.port() }; }
 
   /** From now on the node leads. */
   opened(open: OpenStore, epoch: LastEpoch): void {
@@ -57,8 +57,6 @@ export class SingleNode implements NodeControl {
 
   /** Settles when somebody has asked for the end of the process over HTTP, with what to log. */
   get shutdownAsked(): Promise<string> { return this.#shutdown.promise; }
-  /** Settles only when the store can't go on. */
-  get failed(): Promise<SkuaError> { return this.#open!.failed; }
   get version(): string { return this.#parts.version; }
   get instanceId(): string { return this.#parts.instanceId; }
   get authenticationType(): NodeControl['authenticationType'] { return this.#parts.authenticationType; }

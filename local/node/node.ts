@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import * as path from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { isSkuaError } from '../../core/base/errors.ts';
@@ -8,15 +9,16 @@ import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
 import type { Users } from '../../core/security/api.ts';
 import type { RunningSecurity } from '../../core/security/security.ts';
 import type { OpenStore, StartProgress } from '../../core/store/store.ts';
+import type { EventStore } from '../../core/streams/api.ts';
 import { createApp, ROUTES } from '../../handlers/app.ts';
-import type { AppContext } from '../../handlers/http/context.ts';
+import type { AppContext, AppFeatures } from '../../handlers/http/context.ts';
 import { createGrpc, notReadyGrpc } from '../../handlers/grpc.ts';
 import type { Grpc } from '../../handlers/grpc.ts';
 import { createStartingApp } from '../../handlers/starting.ts';
 import { toResponse } from '../http/reply.ts';
+import { Disposables } from '../../infra/disposables.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
-import { guidFromUuidBytes, guidToText } from '../../core/base/guid.ts';
 import { AuditTrail } from '../audit/audit-trail.ts';
 import { nodeLicence, openAutoScavenge } from '../auto-scavenge/open.ts';
 import type { OpenAutoScavenge } from '../auto-scavenge/open.ts';
@@ -34,9 +36,8 @@ import { calledBy, certificateOf, connectionOf, isGone, peerOf, plainHostOf, raw
 import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
 import { Activity, WebhookActivity } from '../metrics/activity.ts';
-import { clusterMetrics } from '../metrics/cluster-metrics.ts';
 import { createMetrics } from '../metrics/metrics.ts';
-import type { Metrics } from '../metrics/metrics.ts';
+import type { Collector, Metrics } from '../metrics/metrics.ts';
 import { watchProcess } from '../metrics/process-metrics.ts';
 import type { ProcessMetrics } from '../metrics/process-metrics.ts';
 import { nodeMetrics } from '../metrics/store-metrics.ts';
@@ -45,7 +46,7 @@ import { ClusterNode } from './cluster-node.ts';
 import { isMember } from '../config/cluster-settings.ts';
 import type { NodeOnObjects } from '../on-objects/open.ts';
 import { openNode } from '../store/open-node.ts';
-import type { OpenNode, OpenNodeOptions } from '../store/open-node.ts';
+import type { LentNode, OpenNodeOptions } from '../store/open-node.ts';
 import { listen } from './listen.ts';
 import { NodeOverview } from './overview.ts';
 import { createReloader } from './reload.ts';
@@ -57,19 +58,16 @@ import { allowedHosts, appOptions, placesNamed, storeOptions } from './settings.
 import { ReplyCompression } from '../http/compression.ts';
 import type { Fetch, HttpServer } from '../http/server.ts';
 import { StatsCollector } from '../metrics/stats-collector.ts';
-import { daysLeft } from '../tls/certificate-set.ts';
+import { type CertificateSet, daysLeft } from '../tls/certificate-set.ts';
 import { nodeCertificates, watchExpiry } from '../tls/node-certificates.ts';
 import type { NodeCertificates } from '../tls/node-certificates.ts';
 import { startTracing } from '../tracing/tracing.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { VERSION } from '../../infra/runtime/version.ts';
-import { openAnchoring, proofMetrics } from '../proof/open.ts';
-import type { Anchoring } from '../../core/integrity/api.ts';
+import { openProof } from '../proof/open.ts';
 import { openSubscriptions } from '../persistent/open.ts';
-import type { OpenSubscriptions } from '../persistent/open.ts';
 import { pageFiles } from '../ui/page-files.ts';
 import { openWebhooks } from '../webhook/open-webhooks.ts';
-import type { OpenWebhooks } from '../webhook/open-webhooks.ts';
 import { background } from '../../core/base/background.ts';
 
 interface NodeOptions {
@@ -117,11 +115,24 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     await node.start();
     return node;
   } catch (error) {
-    await node.stop();
+    // What kept the node from running is told, whatever closing says.
+    await node.stop().catch(() => {});
     throw error;
   }
 }
 
+/** What the node needs of what works on its store. How it ends stands in the two stacks. */
+interface Part {
+  readonly metrics?: Collector;
+  /** Works until aborted; resolves when nothing is under way any more. */
+  run?(signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Two stacks, since the order in which parts are opened is not the one in which they end: the server listens before there is a store, and some parts end in two steps. The stack of
+ * what serves is closed first, from the consumers of groups down to the server: all of it works meanwhile on a store that is open, so that whoever waits has an answer. What is served
+ * from follows: nothing asks for it any more. The lowest of each stand for as long as the node does, the others until the store is opened again.
+ */
 class Node implements RunningNode {
   readonly #options: NodeOptions;
   readonly #values: Values;
@@ -136,30 +147,20 @@ class Node implements RunningNode {
   readonly #proxies: TrustedProxies;
   readonly #proxySide: ProxySide;
   readonly #audit: AuditTrail | null;
-  /** Ends what goes on until the store is closed, and what goes on until the node ends. */
-  #stopping = new AbortController();
-  readonly #ended = new AbortController();
+  readonly #serving = new Disposables();
+  readonly #servedFrom = new Disposables();
+  /** How many of each stack outlast the store. */
+  #lasting = { serving: 0, servedFrom: 0 };
+  /** The node is to end, and with it what only watches. */
+  readonly #ending = new AbortController();
   readonly #directory: string | null;
   readonly #overview: NodeOverview;
-  readonly #webhookActivity: WebhookActivity;
   #certificates: NodeCertificates = { mode: 'off' };
   #reloader: Reloader<Values> | null = null;
-  #tracing: Tracing | null = null;
   #server: HttpServer | null = null;
-  #node: OpenNode | null = null;
-  #webhooks: OpenWebhooks | null = null;
+  #node: LentNode | null = null;
   #backups: OpenBackups | null = null;
-  /** Null where no place for anchors is named. */
-  #anchoring: Anchoring | null = null;
-  /** Null where the files are objects. */
-  #erasure: NodeErasureProofs | null = null;
-  /** Null where nodes share a log without one that leads. */
-  #subscriptions: OpenSubscriptions | null = null;
-  #member: OpenMember | null = null;
   #security: RunningSecurity | null = null;
-  #ticking: Promise<void> = Promise.resolve();
-  /** What ends the metrics of parts that go when the store is closed. */
-  #leaving: (() => void)[] = [];
   #fetch: Fetch;
   #grpc: Grpc = notReadyGrpc;
 
@@ -178,6 +179,7 @@ class Node implements RunningNode {
     this.#isMember = isMember(values, config.given);
     this.#directory = values.MemDb || (values.Storage !== null && !this.#isMember) ? null : path.resolve(values.Db);
     this.#process = watchProcess(this.#metrics, machineClock, this.#directory);
+    this.#servedFrom.defer(() => this.#process.close());
     this.#stats = new StatsCollector({
       clock: machineClock, metrics: this.#metrics, process: this.#process, store: () => this.#node?.open ?? null, folder: this.#directory,
       periodMs: values.StatsPeriodSec * 1_000, onCollected: (stats) => log.stats(stats),
@@ -186,17 +188,17 @@ class Node implements RunningNode {
       file: values.AuditLog === null ? null : { name: values.AuditLog, sizeBytes: values.LogFileSize, interval: values.LogFileInterval, retention: values.LogFileRetentionCount },
       clock: machineClock, log, meter: this.#metrics,
     });
+    const webhooks = new WebhookActivity(this.#metrics, machineClock);
     const control: NodeControlParts = {
-      version: VERSION, instanceId: newUuid(), authenticationType: values.Insecure ? 'insecure' : 'internal',
+      version: VERSION, instanceId: randomUUID(), authenticationType: values.Insecure ? 'insecure' : 'internal',
       host: values.NodeHostAdvertiseAs ?? values.NodeIp, port: () => values.NodePortAdvertiseAs || this.#server!.port,
       isSecure: !values.Insecure && !values.DisableTls, priority: values.NodePriority, options: () => this.#config.views,
       startUpWork: () => this.#readiness.work(), stats: () => this.#stats.current(), metrics: (accept) => this.#metrics.render(accept),
-      reload: () => this.#reloader!.reload('POST /admin/reloadconfig'), audit: () => this.#audit?.view ?? null, log, overview: () => this.#overview.view(), webhooks: () => this.#webhookActivity.view(),
+      reload: () => this.#reloader!.reload('POST /admin/reloadconfig'), audit: () => this.#audit?.view ?? null, log, overview: () => this.#overview.view(), webhooks: () => webhooks.view(),
     };
     this.#control = this.#isMember ? new ClusterNode(control) : new SingleNode(control);
     // For a member another one takes over first.
     if (!this.#isMember) background(this.#control.shutdownAsked.then(() => this.#refuseCalls()));
-    this.#webhookActivity = new WebhookActivity(this.#metrics, machineClock);
     this.#overview = this.#createOverview(control);
     this.#fetch = this.#startingApp();
   }
@@ -214,22 +216,23 @@ class Node implements RunningNode {
     const { machineClock } = this.#world;
     return new NodeOverview({
       version, instanceId, authentication, isSecure, clock: machineClock, startedMs: machineClock.nowMs(), state: () => this.#control.state, address: () => this.#control.address, isReachable: !isLoopback(values.NodeIp), isMember: this.#isMember,
-      open: () => this.#open, members: () => this.#control.members(), files: this.#directory === null ? null : { storage: () => this.#node!.storage, folder: this.#directory }, isInMemory: values.MemDb,
+      open: () => this.open, members: () => this.#control.members(), files: this.#directory === null ? null : { storage: () => this.#node!.storage, folder: this.#directory }, isInMemory: values.MemDb,
       activity: new Activity(this.#metrics, machineClock), process: () => ({ cpuPercent: this.#process.cpuPercent(), memoryBytes: process.memoryUsage.rss(), heapBytes: getHeapStatistics().used_heap_size }),
-      connections: () => this.#server?.connections() ?? 0, certificates: () => (this.#certificates.mode === 'off' ? null : this.#reloader?.certificates ?? this.#devSet()), licence: () => nodeLicence(this.#values, nodeKeys),
+      connections: () => this.#server?.connections() ?? 0, certificates: () => this.#certificatesInForce, licence: () => nodeLicence(this.#values, nodeKeys),
       backups: () => backupFacts(this.#backups), audit: () => this.#audit?.view ?? null, logLevel: () => this.#options.log.level, configuration: () => this.#config.warnings,
     });
   }
 
   get url(): string { return this.#server!.url; }
-  get chunkSizeBytes(): number { return this.#open.chunkSizeBytes; }
-  get failed(): Promise<SkuaError> { return this.#open.failed; }
+  get chunkSizeBytes(): number { return this.open.chunkSizeBytes; }
+  get failed(): Promise<SkuaError> { return this.open.failed; }
   get shutdownAsked(): Promise<string> { return this.#control.shutdownAsked; }
   get fingerprint(): string | null { return this.#certificates.mode === 'dev' ? this.#certificates.fingerprint : null; }
   get jobs(): Jobs { return this.#node!.jobs; }
   get users(): Users | null { return this.#security?.users ?? null; }
   get open(): OpenStore { return this.#node!.open; }
-  get #open(): OpenStore { return this.#node!.open; }
+  /** Null without TLS. */
+  get #certificatesInForce(): CertificateSet | null { return this.#certificates.mode === 'off' ? null : this.#reloader?.certificates ?? this.#certificates.set; }
   get #config(): Config { return (this.#reloader?.config ?? this.#options.config) as Config; }
 
   /** On behalf of a signal; a request is told to the audit where it is answered. */
@@ -245,75 +248,100 @@ class Node implements RunningNode {
   }
 
   async start(): Promise<void> {
-    const { machineClock } = this.#world;
+    const { machineClock, stopGraceMs } = this.#world;
     const backupsAsked = await backupSettings(this.#values);
     this.#certificates = await nodeCertificates(this.#options.config, machineClock, this.#log, this.#world.devCertificate);
-    this.#tracing = await startTracing({ env: this.#options.env, version: VERSION, instanceId: this.#control.instanceId, log: this.#log, routes: ROUTES, addressOf: this.#proxySide.addressOf });
+    const tracing = await startTracing({ env: this.#options.env, version: VERSION, instanceId: this.#control.instanceId, log: this.#log, routes: ROUTES, addressOf: this.#proxySide.addressOf });
+    this.#servedFrom.defer(() => tracing?.close());
+    this.#servedFrom.defer(() => this.#audit?.close());
     this.#metrics.collect(nodeMetrics(this.#metrics, {
       state: () => this.#control.state, store: () => this.#node?.open ?? null, startUpWork: () => this.#readiness.work(),
-      certificateDaysLeft: () => this.#daysLeft(), connections: () => this.#server?.connections() ?? 0,
+      certificateDaysLeft: () => (this.#certificatesInForce === null ? null : daysLeft(this.#certificatesInForce, machineClock.nowMs())), connections: () => this.#server?.connections() ?? 0,
     }));
-    this.#server = await this.#listen();
+    const server = this.#server = await this.#listen(tracing);
+    this.#serving.defer(async () => {
+      if (!await server.stop(stopGraceMs)) this.#log.warn('requests were cut off', { graceSeconds: stopGraceMs / 1000 });
+    });
+    this.#lasting = { serving: this.#serving.size, servedFrom: this.#servedFrom.size };
     await this.#openParts(backupsAsked);
     this.#audit?.own('node.start', { target: this.url, details: { version: VERSION, pid: process.pid } });
-    if (this.#values.Insecure) background(watchInsecure(this.#values.NodeIp, { clock: machineClock, log: this.#log, signal: this.#ended.signal }));
-    if (this.#certificates.mode !== 'off') background(watchExpiry({ certificates: () => this.#reloader!.certificates ?? this.#devSet(), clock: machineClock, log: this.#log, signal: this.#ended.signal }));
+    if (this.#values.Insecure) background(watchInsecure(this.#values.NodeIp, { clock: machineClock, log: this.#log, signal: this.#ending.signal }));
+    if (this.#certificates.mode !== 'off') background(watchExpiry({ certificates: () => this.#certificatesInForce!, clock: machineClock, log: this.#log, signal: this.#ending.signal }));
   }
 
-  /** The store, and all that works on it. */
+  /** The store, and all that works on it: each thing goes onto the stack of where it belongs as soon as it is open. */
   async #openParts(backupsAsked: BackupSettings): Promise<void> {
     const { dataClock, machineClock } = this.#world;
     const member = this.#isMember ? await this.#openMember() : null;
     const objects = this.#values.Storage === null || member !== null ? null : await this.#openOnObjects();
-    this.#node = member ?? objects ?? await openNode(this.#nodeOptions());
-    const store = member?.store ?? this.#open.store;
+    const alone = member === null && objects === null ? await openNode(this.#nodeOptions()) : null;
+    // Whoever still reads or waits is told that the store is closed.
+    this.#servedFrom.defer(() => alone?.close());
+    const node = this.#node = member ?? objects ?? alone!;
+    const { open } = node;
+    const store = member?.store ?? open.store;
     const security = this.#security = this.#values.Insecure ? null : await startSecurity({ config: this.#options.config, directory: this.#directory, store, written: member?.written ?? store, upToDate: member?.feature.upToDate ?? null, log: this.#log, meter: this.#metrics, clock: machineClock });
+    const proof = objects === null ? await openProof({ values: this.#values, open, opened: this.#servedFrom, log: this.#log, meter: this.#metrics }) : null;
     if (this.#values.AuditStream) this.#audit!.openStream(member?.written ?? store, systemIds);
-    if (member !== null) this.#metrics.collect(clusterMetrics({ log: member.open.log, membership: member.membership }));
+    this.#servedFrom.defer(() => this.#audit?.closeStream());
+    this.#servedFrom.defer(() => { if (this.#readiness.work() === null) this.#audit?.own('node.stop'); });
     if (this.#control instanceof ClusterNode) this.#control.joined(member!.open, member!.membership);
-    else this.#control.opened(this.#open, await lastEpoch(store));
-    this.#reloader ??= this.#createReloader();
-    if (this.#values['Connectors:Enabled']) this.#webhooks = await openWebhooks(this.#open.store, this.#values, { access: security?.access ?? null, log: this.#log, meter: this.#metrics, clock: machineClock, commandStore: store });
-    const { autoScavenge, orders, run } = objects === null ? await this.#openAutoScavenge() : { ...objects, orders: null };
-    this.#backups = await openBackups({ settings: backupsAsked, node: objects?.backedUp ?? this.#node, autoScavenge: objects === null ? autoScavenge : null, clock: machineClock, log: this.#log, meter: this.#metrics,
+    else this.#control.opened(open, await lastEpoch(store));
+    this.#reloader ??= this.#createReloader(member);
+    const webhooks = this.#values['Connectors:Enabled'] ? await openWebhooks(open.store, this.#values, { access: security?.access ?? null, log: this.#log, meter: this.#metrics, clock: machineClock, commandStore: store, opened: this.#servedFrom }) : null;
+    // Before requests are ended: callers who wait for a write then learn what came of it.
+    this.#serving.defer(() => webhooks?.drain());
+    const scavenges = objects === null ? await this.#openAutoScavenge(member) : { ...objects, orders: null };
+    const backups = this.#backups = this.#serving.use(await openBackups({ settings: backupsAsked, node: objects?.backedUp ?? node, autoScavenge: objects === null ? scavenges.autoScavenge : null, clock: machineClock, log: this.#log, meter: this.#metrics,
       // One that somebody asked for is told by the request.
       onBegun: (target, cause) => { if (cause !== 'manual') this.#audit?.own('backup.start', { user: 'system', target, details: { by: cause } }); },
+    }));
+    const stopping = new AbortController();
+    let running: Promise<unknown> = Promise.resolve();
+    this.#serving.defer(() => running);
+    // Whoever waits for the end of a scavenge has an answer before connections are closed.
+    this.#serving.defer(() => {
+      stopping.abort();
+      return open.scavenger.close();
     });
-    this.#leaving.push(this.#metrics.collect(this.#backups.metrics));
-    if (objects === null) {
-      this.#anchoring = await openAnchoring({ values: this.#values, open: () => this.#open, log: this.#log, meter: this.#metrics });
-      this.#leaving.push(this.#metrics.collect(proofMetrics(() => this.#open, this.#anchoring)));
-    }
-    if (objects === null) this.#erasure = new NodeErasureProofs({ scavenger: this.#open.scavenger, jobs: this.#node.jobs, clock: dataClock, ids: systemIds, log: this.#log });
-    if (objects === null) this.#subscriptions = openSubscriptions({ store: this.#open.store, cluster: member === null ? null : { membership: member.membership, log: member.open.log }, log: this.#log, clock: dataClock });
-    if (this.#subscriptions !== null) this.#leaving.push(this.#metrics.collect(this.#subscriptions.metrics));
+    this.#serving.defer(() => this.#resign(member));
+    const erasure = objects === null ? new NodeErasureProofs({ scavenger: open.scavenger, jobs: node.jobs, clock: dataClock, ids: systemIds, log: this.#log }) : null;
+    this.#serving.defer(() => erasure?.close());
+    // What a backup has paused goes on, in the log if nowhere else.
+    this.#serving.defer(() => backups.end());
+    // Nodes share objects without one that leads. What groups have done can still be written, and told to their consumers.
+    const subscriptions = objects === null ? this.#serving.use(openSubscriptions({ store: open.store, cluster: member === null ? null : { membership: member.membership, log: member.open.log }, log: this.#log, clock: dataClock })) : null;
+    const parts: readonly (Part | null)[] = [scavenges, member, backups, proof, subscriptions];
+    for (const part of parts) if (part?.metrics !== undefined) this.#servedFrom.defer(this.#metrics.collect(part.metrics));
     await this.#stats.collect();
-    const context: AppContext = {
-      store, scavenger: this.#open.scavenger, security, node: this.#control, options: appOptions(this.#values),
-      world: { clock: machineClock, ids: systemIds, log: this.#log, meter: this.#metrics },
-      audit: this.#audit,
-      features: { webhooks: this.#webhooks, autoScavenge, scavengeOrders: orders, backups: this.#backups, cluster: member?.feature ?? null, subscriptions: this.#subscriptions?.groups ?? null, erasure: this.#erasure, page: this.#values.DisableAdminUi ? null : pageFiles(this.#log) },
-      server: { ...this.#proxySide, readBody, calledBy, certificateOf, peerOf, isGone, plainHostOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
-    };
+    const context = this.#contextOf(store, open, {
+      webhooks, autoScavenge: scavenges.autoScavenge, scavengeOrders: scavenges.orders, backups, cluster: member?.feature ?? null, subscriptions: subscriptions?.groups ?? null, erasure, page: this.#values.DisableAdminUi ? null : pageFiles(this.#log),
+    });
     this.#fetch = createApp(context);
     this.#grpc = createGrpc(context);
     // The others may ask from here on.
     await member?.membership.start();
-    this.#subscriptions?.start();
+    subscriptions?.start();
     this.#readiness.ready();
-    background(this.#stats.run(this.#stopping.signal));
-    this.#ticking = Promise.all([run(this.#stopping.signal), member?.run(this.#stopping.signal), this.#backups.run(this.#stopping.signal), this.#anchoring?.run(this.#stopping.signal)]).then(() => {});
+    background(this.#stats.run(stopping.signal));
+    running = Promise.all(parts.map((part) => part?.run?.(stopping.signal)));
+  }
+
+  #contextOf(store: EventStore, { scavenger }: OpenStore, features: AppFeatures): AppContext {
+    return {
+      store, scavenger, features, security: this.#security, node: this.#control, options: appOptions(this.#values), audit: this.#audit,
+      world: { clock: this.#world.machineClock, ids: systemIds, log: this.#log, meter: this.#metrics },
+      server: { ...this.#proxySide, readBody, calledBy, certificateOf, peerOf, isGone, plainHostOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
+    };
   }
 
   /** Loaded only where it is needed. */
   async #openMember(): Promise<OpenMember> {
     const { openMember } = await import('../cluster/open.ts');
-    const { host, port } = this.#control.address;
-    this.#member = await openMember({
-      values: this.#values, node: this.#nodeOptions(), instanceId: this.#control.instanceId, self: { address: host, port },
-      certificates: this.#certificates.mode === 'certificates' ? this.#certificates.set : null, log: this.#log, meter: this.#metrics,
+    return openMember({
+      values: this.#values, node: this.#nodeOptions(), instanceId: this.#control.instanceId, self: this.#control.address,
+      certificates: this.#certificates.mode === 'certificates' ? this.#certificates.set : null, log: this.#log, meter: this.#metrics, opened: this.#servedFrom,
     });
-    return this.#member;
   }
 
   #nodeOptions(): OpenNodeOptions {
@@ -329,24 +357,20 @@ class Node implements RunningNode {
   /** Loaded only where it is needed. */
   async #openOnObjects(): Promise<NodeOnObjects> {
     const { openOnObjects } = await import('../on-objects/open.ts');
-    return openOnObjects({ values: this.#values, hasChunkSize: this.#options.config.given('ChunkSize'), log: this.#log, meter: this.#metrics });
+    return openOnObjects({ values: this.#values, hasChunkSize: this.#options.config.given('ChunkSize'), log: this.#log, meter: this.#metrics, opened: this.#servedFrom });
   }
 
-  #openAutoScavenge(): Promise<OpenAutoScavenge> {
-    const self = () => {
-      const { host, port } = this.#control.member();
-      return { address: host, port };
-    };
+  #openAutoScavenge(member: OpenMember | null): Promise<OpenAutoScavenge> {
     const world = {
-      values: this.#values, version: VERSION, open: this.#open, clock: this.#world.dataClock, ids: systemIds, keys: nodeKeys, log: this.#log, meter: this.#metrics,
+      values: this.#values, version: VERSION, open: this.open, clock: this.#world.dataClock, ids: systemIds, keys: nodeKeys, log: this.#log, meter: this.#metrics,
       onStarted: (target: string) => this.#audit?.own('scavenge.start', { user: 'system', target, details: { by: 'schedule' } }),
     };
-    return this.#member?.openAutoScavenge(world) ?? openAutoScavenge({ ...world, self, isLeader: () => this.#control.state === 'Leader' });
+    return member?.openAutoScavenge(world) ?? openAutoScavenge({ ...world, self: () => this.#control.address, isLeader: () => this.#control.state === 'Leader' });
   }
 
-  #listen(): Promise<HttpServer> {
+  #listen(tracing: Tracing | null): Promise<HttpServer> {
     return listen({
-      values: this.#values, isMember: this.#isMember, certificates: this.#certificates, proxies: this.#proxies, addressOf: this.#proxySide.addressOf, tracing: this.#tracing, world: this.#world, log: this.#log, metrics: this.#metrics,
+      values: this.#values, isMember: this.#isMember, certificates: this.#certificates, proxies: this.#proxies, addressOf: this.#proxySide.addressOf, tracing, world: this.#world, log: this.#log, metrics: this.#metrics,
       fetch: (request) => this.#fetch(request), grpc: (call) => this.#grpc(call),
     });
   }
@@ -356,7 +380,7 @@ class Node implements RunningNode {
     this.#options.onProgress?.(progress);
   }
 
-  #createReloader(): Reloader<Values> {
+  #createReloader(member: OpenMember | null): Reloader<Values> {
     const { config, log } = this.#options;
     const certificates = this.#certificates;
     return createReloader<Values>({
@@ -366,20 +390,11 @@ class Node implements RunningNode {
         load: async (values) => (await import('../tls/load-certificates.ts')).loadConfigured(values, this.#world.machineClock.nowMs()),
         use: (set) => {
           this.#server!.setCertificates(set);
-          this.#member?.client.setCertificates(set);
+          member?.client.setCertificates(set);
         },
       },
       apply: (values, changed) => { if (changed.has('LogLevel')) log.setLevel(logLevelOf(values.LogLevel)); },
     });
-  }
-
-  #devSet() {
-    return (this.#certificates as Exclude<NodeCertificates, { mode: 'off' }>).set;
-  }
-
-  #daysLeft(): number | null {
-    if (this.#certificates.mode === 'off') return null;
-    return daysLeft(this.#reloader?.certificates ?? this.#devSet(), this.#world.machineClock.nowMs());
   }
 
   /** What begins from here on is sent elsewhere; what is under way goes on. */
@@ -387,44 +402,18 @@ class Node implements RunningNode {
     this.#grpc = notReadyGrpc;
   }
 
-  /**
-   * The backup comes first: what it has paused goes on, in the log if nowhere else. Then the scavenge: whoever waits for its end has
-   * an answer before connections are closed.
-   */
+  /** Another member leads before this one ends its requests. */
+  async #resign(member: OpenMember | null): Promise<void> {
+    await member?.membership.leave();
+    this.#refuseCalls();
+    if (this.#ending.signal.aborted) this.#control.stopping();
+  }
+
   async stop(): Promise<void> {
     if (!this.#isMember) this.#refuseCalls();
-    await this.#endWork();
-    // Another member leads before this one ends its requests.
-    await this.#member?.membership.leave();
-    this.#refuseCalls();
-    this.#control.stopping();
-    this.#ended.abort();
-    await this.#endTicks();
-    // Before requests are ended: callers who wait for a write then learn what came of it.
-    await this.#webhooks?.drain();
-    const { stopGraceMs } = this.#world;
-    if (this.#server !== null && !await this.#server.stop(stopGraceMs)) this.#log.warn('requests were cut off', { graceSeconds: stopGraceMs / 1000 });
-    await this.#webhooks?.close();
-    if (this.#readiness.work() === null) this.#audit?.own('node.stop');
-    await this.#audit?.closeStream();
-    await this.#anchoring?.close();
-    await this.#node?.close();
-    await this.#audit?.close();
-    await this.#tracing?.close();
-    this.#process.close();
-  }
-
-  async #endWork(): Promise<void> {
-    // While what its groups have done can still be written, and told to their consumers.
-    await this.#subscriptions?.close();
-    await this.#backups?.close();
-    await this.#erasure?.close();
-  }
-
-  async #endTicks(): Promise<void> {
-    this.#stopping.abort();
-    await this.#node?.open.scavenger.close();
-    await this.#ticking;
+    this.#ending.abort();
+    this.#servedFrom.defer(() => this.#serving.close());
+    await this.#servedFrom.close();
   }
 
   async reopen(between: () => Promise<void> = async () => {}): Promise<void> {
@@ -433,20 +422,10 @@ class Node implements RunningNode {
     this.#refuseCalls();
     this.#readiness = new Readiness(this.#world.machineClock);
     this.#fetch = this.#startingApp();
-    await this.#endWork();
+    await this.#serving.close(this.#lasting.serving);
     await this.#server!.interrupt(this.#world.stopGraceMs);
-    await this.#endTicks();
-    await this.#webhooks?.drain();
-    await this.#webhooks?.close();
-    for (const leave of this.#leaving.splice(0)) leave();
-    await this.#audit?.closeStream();
-    await this.#anchoring?.close();
-    // Whoever reads or waits is told that the store is closed.
-    await this.#node!.close();
-    this.#anchoring = null;
-    this.#subscriptions = this.#backups = this.#erasure = this.#webhooks = null;
+    await this.#servedFrom.close(this.#lasting.servedFrom);
     await between();
-    this.#stopping = new AbortController();
     await this.#openParts(settings);
   }
 }
@@ -456,8 +435,4 @@ function backupFacts(backups: OpenBackups | null) {
   if (backups === null) return null;
   const { place, newest, provenMs } = backups.status();
   return { place, newestMs: newest?.createdMs ?? null, provenMs };
-}
-
-function newUuid(): string {
-  return guidToText(guidFromUuidBytes(systemIds.uuidBytes()), 0);
 }

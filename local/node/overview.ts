@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
+import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { HISTORY_STREAM } from '../../core/scavenge/history.ts';
@@ -27,7 +28,7 @@ export interface OverviewParts {
   readonly clock: Clock;
   readonly startedMs: number;
   readonly state: () => NodeState;
-  readonly address: () => { readonly host: string; readonly port: number };
+  readonly address: () => NodeAddress;
   readonly isSecure: boolean;
   /** Others than this machine can reach the node. */
   readonly isReachable: boolean;
@@ -75,7 +76,7 @@ export class NodeOverview {
     const { version, instanceId, authentication, clock, startedMs, state, address, isSecure, isMember, activity, connections } = this.#parts;
     const nowMs = clock.nowMs();
     const status = this.#parts.open().status();
-    const { host, port } = address();
+    const { address: host, port } = address();
     const disk = await this.#disk();
     const certificates = this.#certificates(nowMs);
     this.#licence ??= this.#parts.licence();

@@ -20,6 +20,7 @@ import { encodeText } from '../../core/base/text.ts';
 import { KickingScavenger, RestingScavenger, SELF, TickedScavenger } from '../../infra/runtime/scavengers.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
+import type { Disposables } from '../../infra/disposables.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { openObjects, parsePlace } from '../../infra/objects/open.ts';
@@ -27,7 +28,7 @@ import { createSchedule } from '../../infra/schedule.ts';
 import { licenceGuard } from '../../core/security/licence.ts';
 import { nodeLicence } from '../auto-scavenge/open.ts';
 import type { Values } from '../../infra/runtime/config/options.ts';
-import type { OpenNode } from '../store/open-node.ts';
+import type { LentNode } from '../store/open-node.ts';
 import { HeldObjects } from './held-objects.ts';
 import { newScratch } from '../../infra/runtime/scratch.ts';
 import { Ticker } from './ticker.ts';
@@ -42,12 +43,14 @@ export interface OpenOnObjectsOptions {
   readonly hasChunkSize: boolean;
   readonly log: Log;
   readonly meter: Meter;
+  /** What is opened is closed with it. */
+  readonly opened: Disposables;
 }
 
-export interface NodeOnObjects extends OpenNode {
+export interface NodeOnObjects extends LentNode {
   readonly autoScavenge: AutoScavenge;
   /** The same node for its backups, for which no scavenge has to stop: what a manifest names belongs together, whatever ticks do meanwhile. */
-  readonly backedUp: OpenNode;
+  readonly backedUp: LentNode;
   /** Runs ticks until aborted. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -56,19 +59,14 @@ export interface NodeOnObjects extends OpenNode {
  * A node whose data lie in a bucket, beside functions and other such nodes on the same one: the local twin of the functions. What
  * these leave to the platform's schedule, ticks, this process does on a timer.
  */
-export async function openOnObjects({ values, hasChunkSize, log, meter }: OpenOnObjectsOptions): Promise<NodeOnObjects> {
+export async function openOnObjects({ values, hasChunkSize, log, meter, opened }: OpenOnObjectsOptions): Promise<NodeOnObjects> {
   const objects = await openObjects(parsePlace(values.Storage!));
+  opened.defer(() => objects.close());
   const world: ObjectWorld = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log, meter };
   const options = { chunkSizeBytes: hasChunkSize ? values.ChunkSize : CHUNK_BYTES, cacheBytes: values.ChunksCacheSize };
-  let instance: ObjectInstance;
-  let storage: Storage;
-  try {
-    instance = await openObjectStore(world, options);
-    storage = await ownFiles(world);
-  } catch (error) {
-    await objects.close();
-    throw error;
-  }
+  const instance = await openObjectStore(world, options);
+  opened.defer(() => instance.close());
+  const storage = await ownFiles(world);
   // A member may join while this node runs.
   let isCluster = instance.isCluster;
   const guard = licenceGuard('AUTO_SCAVENGE', { licence: await nodeLicence(values, nodeKeys), clock: systemClock, log });
@@ -84,17 +82,13 @@ export async function openOnObjects({ values, hasChunkSize, log, meter }: OpenOn
   const foresight = new Foresight({ world, options, instance, newScratch, config: scavenge });
   const scavenger = new KickingScavenger(ticked, foresight, () => ticker.kick());
   const held = new HeldObjects(world, options);
+  opened.defer(() => held.close());
+  opened.defer(() => foresight.close());
   await ticked.refresh();
   const open = onObjects(instance, scavenger, held, () => ticker.kick());
-  const close = async () => {
-    await foresight.close();
-    await held.close();
-    await instance.close();
-    await objects.close();
-  };
   return {
-    open, storage, jobs: held.jobs, close,
-    backedUp: { open: { ...open, scavenger: new RestingScavenger(ticked, foresight, () => ticker.kick()) }, storage, jobs: held.jobs, close },
+    open, storage, jobs: held.jobs,
+    backedUp: { open: { ...open, scavenger: new RestingScavenger(ticked, foresight, () => ticker.kick()) }, storage, jobs: held.jobs },
     autoScavenge: createAutoScavenge({ ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() }, config),
     run: (signal) => ticker.run(signal),
   };

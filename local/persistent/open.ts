@@ -20,14 +20,13 @@ export interface OpenSubscriptionsOptions {
   readonly clock: Clock;
 }
 
-export interface OpenSubscriptions {
+/** When they are closed, consumers are dropped, and what they have done is checkpointed; nothing is written afterwards. */
+export interface OpenSubscriptions extends AsyncDisposable {
   readonly groups: PersistentSubscriptions;
   /** Of all groups that run here. */
   readonly metrics: Collector;
   /** The node serves: from here on groups run wherever, and as long as, it leads. */
   start(): void;
-  /** Consumers are dropped, and what they have done is checkpointed; nothing is written afterwards. */
-  close(): Promise<void>;
 }
 
 /** The persistent subscriptions of a node. */
@@ -38,12 +37,12 @@ export function openSubscriptions({ store, cluster, log, clock }: OpenSubscripti
   const matcherOf = (expression: string) => expressionOf(expression, owner);
   if (cluster === null) {
     const engine = createPersistentSubscriptions({ ...parts, writes: store, matcherOf });
-    return { groups: engine, metrics: subscriptionMetrics(() => engine.figures(), clock), start: () => engine.start(), close: () => engine.stop() };
+    return { groups: engine, metrics: subscriptionMetrics(() => engine.figures(), clock), start: () => engine.start(), [Symbol.asyncDispose]: () => engine.stop() };
   }
   const writes = new LeaderWrites(store, cluster.membership);
   const engine = createPersistentSubscriptions({ ...parts, writes, matcherOf });
   const lead = new Lead(engine, cluster, writes);
-  return { groups: engine, metrics: subscriptionMetrics(() => engine.figures(), clock), start: () => lead.follow(), close: () => lead.close() };
+  return { groups: engine, metrics: subscriptionMetrics(() => engine.figures(), clock), start: () => lead.follow(), [Symbol.asyncDispose]: () => lead.close() };
 }
 
 /** Writes that take their place in the log only under the epoch by which the member has begun to lead. */

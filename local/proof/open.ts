@@ -3,31 +3,36 @@ import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { OpenStore } from '../../core/store/store.ts';
 import { systemClock } from '../../infra/clock.ts';
+import type { Disposables } from '../../infra/disposables.ts';
 import type { Values } from '../../infra/runtime/config/options.ts';
 import type { Collector } from '../metrics/metrics.ts';
 import { openAnchorPlace } from '../../infra/anchors/places.ts';
 
 interface ProofWorld {
   readonly values: Values;
-  readonly open: () => OpenStore;
+  readonly open: OpenStore;
+  /** What is opened is closed with it. */
+  readonly opened: Disposables;
   readonly log: Log;
   readonly meter: Meter;
 }
 
-/** What brings the anchors of a node to their place; null where the options name none. Throws `bad_option`. */
-export async function openAnchoring({ values, open, log, meter }: ProofWorld): Promise<Anchoring | null> {
+/** The proof of a node that nothing was changed, and, where the options name a place for anchors, what brings them there. Throws `bad_option`. */
+export async function openProof({ values, open, opened, log, meter }: ProofWorld): Promise<{ readonly metrics: Collector; run?(signal: AbortSignal): Promise<void> }> {
   const place = values['Proof:Anchor'];
-  if (place === null) return null;
-  return new Anchoring({
-    keeper: () => open().proofChain, isScavenging: () => open().scavenger.current() !== null, everyMs: values['Proof:AnchorEveryMin'] * 60_000, clock: systemClock, log, meter,
+  if (place === null) return { metrics: proofMetrics(open, null) };
+  const anchoring = new Anchoring({
+    keeper: () => open.proofChain, isScavenging: () => open.scavenger.current() !== null, everyMs: values['Proof:AnchorEveryMin'] * 60_000, clock: systemClock, log, meter,
     place: await openAnchorPlace({ place, lockDays: values['Proof:LockDays'], s3: { endpoint: values['Proof:S3Endpoint'], region: values['Proof:S3Region'] } }),
   });
+  opened.defer(() => anchoring.close());
+  return { metrics: proofMetrics(open, anchoring), run: (signal) => anchoring.run(signal) };
 }
 
 /** How far the chain of hashes is, and its newest anchor. */
-export function proofMetrics(open: () => OpenStore, anchoring: Anchoring | null): Collector {
+function proofMetrics(open: OpenStore, anchoring: Anchoring | null): Collector {
   return (metrics) => {
-    const chain = open().proofChain;
+    const chain = open.proofChain;
     if (chain === null) return;
     metrics.gauge('eventstore_proof_chunks', chain.figures.chunks);
     metrics.gauge('eventstore_proof_receipts', chain.figures.receipts);

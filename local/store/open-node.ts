@@ -55,6 +55,9 @@ export interface OpenNode {
   close(): Promise<void>;
 }
 
+/** One that somebody else closes. */
+export type LentNode = Omit<OpenNode, 'close'>;
+
 /** Opens the store of a directory, or one in memory, with all that it needs of this machine. */
 export function openNode(options: OpenNodeOptions): Promise<OpenNode> {
   return openNodeBy(options, openStore);
@@ -70,11 +73,7 @@ export async function openNodeBy<S extends OpenStore>(options: OpenNodeOptions, 
       scavenge: { config: options.store.scavenge ?? {}, ...(scavengeStates !== null && { states: scavengeStates }) },
       ...(options.onProgress && { onProgress: options.onProgress }),
     });
-    const close = async () => {
-      await open.close();
-      await jobs.close();
-    };
-    return { open, storage, jobs, close };
+    return { open, storage, jobs, close: () => open.close().finally(() => jobs.close()) };
   } catch (error) {
     await jobs.close();
     throw error;

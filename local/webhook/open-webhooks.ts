@@ -8,6 +8,7 @@ import type { EventStore } from '../../core/streams/api.ts';
 import { createConnectors } from '../../core/webhook/connectors/registry.ts';
 import { createIngest } from '../../core/webhook/ingest/ingest.ts';
 import type { Webhooks } from '../../handlers/http/context.ts';
+import type { Disposables } from '../../infra/disposables.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { QuickJsSandbox } from '../../infra/quickjs/quickjs-sandbox.ts';
@@ -20,8 +21,6 @@ import type { Values } from '../../infra/runtime/config/options.ts';
 export interface OpenWebhooks extends Webhooks {
   /** Takes no more calls, and writes what was accepted. */
   drain(): Promise<void>;
-  /** To be called after `drain`, when no request is under way any more. */
-  close(): Promise<void>;
 }
 
 interface OpenWebhooksParts {
@@ -33,27 +32,24 @@ interface OpenWebhooksParts {
   readonly clock: Clock;
   /** What commands of callers are written through, which end with their request (`EpochFence.storeOf`); calls of senders outlive theirs. */
   readonly commandStore?: EventStore;
+  /** What is opened is closed with it: after `drain`, when no request is under way any more. */
+  readonly opened: Disposables;
 }
 
 /** The connectors of a node; those that ran when it ended run again. Rejects with a CommandError when the token can't be read. */
-export async function openWebhooks(store: EventStore, values: Values, { access, log, meter, clock, commandStore = store }: OpenWebhooksParts): Promise<OpenWebhooks> {
+export async function openWebhooks(store: EventStore, values: Values, { access, log, meter, clock, commandStore = store, opened }: OpenWebhooksParts): Promise<OpenWebhooks> {
   const token = await dataProtectionToken(values);
   if (UNLISTABLE.test(token)) throw new CommandError('token_invalid', 'The data-protection token begins or ends with a blank. It could not be listed among the previous ones later: choose another.', EXIT.usage);
   const secrets = new SealedSecrets(nodeKeys, [token, ...values['Connectors:DataProtection:PreviousTokens']]);
   const sandbox = openSandbox({ ...ROUTING_LIMITS, timeoutMs: values['Webhook:ScriptTimeoutMs'] });
+  opened.defer(() => sandbox.close());
   const parts = { store, access, clock, ids: systemIds, log, sandbox };
   const connectors = createConnectors({ ...parts, store: commandStore, secrets });
+  opened.defer(() => connectors.close());
   // It wants to know of connectors that stop, before any of them runs.
   const ingest = createIngest({ ...parts, active: connectors, keys: nodeKeys, meter });
   await connectors.open();
-  return {
-    connectors, ingest, limits: { bodyBytesMax: values['Webhook:MaxBodySize'] },
-    drain: () => ingest.close(),
-    close: async () => {
-      await connectors.close();
-      await sandbox.close();
-    },
-  };
+  return { connectors, ingest, limits: { bodyBytesMax: values['Webhook:MaxBodySize'] }, drain: () => ingest.close() };
 }
 
 /** What a list of tokens can't hold. */
