@@ -1,10 +1,8 @@
 import type { MemberStore } from '../../core/cluster/copy/member-store.ts';
 import type { ClusterMember, Membership } from '../../core/cluster/api.ts';
 import type { GossipMember, NodeState, StartUpWork } from '../../handlers/http/node-control.ts';
-import { SingleNode } from './control.ts';
-import type { LastEpoch, NodeControlParts } from './control.ts';
-
-const NO_EPOCH: LastEpoch = { position: -1, number: -1, id: '00000000-0000-0000-0000-000000000000' };
+import { NO_EPOCH, SingleNode } from './control.ts';
+import type { NodeControlParts } from './control.ts';
 
 const LEADING: ReadonlySet<NodeState> = new Set(['Leader', 'ResigningLeader']);
 

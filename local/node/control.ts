@@ -150,16 +150,16 @@ export interface LastEpoch {
 }
 
 const STREAM = '$epoch-information';
-const NONE: LastEpoch = { position: -1, number: -1, id: '00000000-0000-0000-0000-000000000000' };
+export const NO_EPOCH: LastEpoch = { position: -1, number: -1, id: '00000000-0000-0000-0000-000000000000' };
 
 /** The newest epoch of the log. Members that are zero are left out of its record. */
 export async function lastEpoch(store: Pick<EventStore, 'readEvent'>): Promise<LastEpoch> {
   try {
     const { data } = await store.readEvent(STREAM, 'last');
-    const { epochPosition = 0, epochNumber = 0, epochId = NONE.id } = JSON.parse(decodeText(data)) as { epochPosition?: number; epochNumber?: number; epochId?: string };
+    const { epochPosition = 0, epochNumber = 0, epochId = NO_EPOCH.id } = JSON.parse(decodeText(data)) as { epochPosition?: number; epochNumber?: number; epochId?: string };
     return { position: epochPosition, number: epochNumber, id: epochId };
   } catch (error) {
-    if (isSkuaError(error, 'stream_not_found') || isSkuaError(error, 'event_not_found')) return NONE;
+    if (isSkuaError(error, 'stream_not_found') || isSkuaError(error, 'event_not_found')) return NO_EPOCH;
     throw error;
   }
 }

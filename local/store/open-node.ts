@@ -15,6 +15,7 @@ import type { OpenStore, OpenStoreOptions, StartProgress, StoreScavengeOptions }
 import { systemClock } from '../../infra/clock.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
+import { Disposables } from '../../infra/disposables.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
@@ -66,6 +67,8 @@ export function openNode(options: OpenNodeOptions): Promise<OpenNode> {
 /** As `openNode`, for a store that `opener` opens in the directory. */
 export async function openNodeBy<S extends OpenStore>(options: OpenNodeOptions, opener: (options: OpenStoreOptions) => Promise<S>): Promise<OpenNode & { readonly open: S }> {
   const { storage, jobs, digests, scavengeStates } = worldOf(options);
+  const opened = new Disposables();
+  opened.defer(() => jobs.close());
   try {
     const open = await opener({
       ...options.store,
@@ -73,9 +76,10 @@ export async function openNodeBy<S extends OpenStore>(options: OpenNodeOptions, 
       scavenge: { config: options.store.scavenge ?? {}, ...(scavengeStates !== null && { states: scavengeStates }) },
       ...(options.onProgress && { onProgress: options.onProgress }),
     });
-    return { open, storage, jobs, close: () => open.close().finally(() => jobs.close()) };
+    opened.defer(() => open.close());
+    return { open, storage, jobs, close: () => opened.close() };
   } catch (error) {
-    await jobs.close();
+    await opened.close();
     throw error;
   }
 }

@@ -206,6 +206,13 @@ describe('a stop', () => {
     expect(seen.closed).toEqual(ALL);
   });
 
+  test('closes the repository of backups while requests may still wait for it', async () => {
+    const node = await start('--mem-db', '--backup-repository', inFolder('backups'));
+    await expect.poll(() => seen.opened).toContain('objects');
+    await node.stop();
+    expect(seen.closed.slice(0, 5)).toEqual(['subscriptions', 'backup', 'repository', 'objects', 'drain']);
+  });
+
   // That of anchors is closed whatever it says.
   test.each(ALL.filter((step) => step !== 'anchors'))('closes all the rest where one can not be closed, and tells that: %s', async (step) => {
     const node = await start();
