@@ -1,7 +1,5 @@
 import type { StorageFile } from '../ports/storage.ts';
 
-/** Bytes read for a record whose length is not known yet: most records lie within, and more would cost little. */
-export const ALONE_BYTES = 4_096;
 /** Longer records go through the cache. */
 const ALONE_BYTES_MAX = 65_536;
 /** Records lie behind one another in slabs of this size, which live as long as a view of one of them. */

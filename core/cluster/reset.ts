@@ -4,7 +4,7 @@ import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { inParallel } from '../base/in-parallel.ts';
 import { INDEX_MAP_PATH, parseIndexMap } from '../index/format/index-map.ts';
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../log/format/chunk-format.ts';
-import { ChunkProof } from '../log/chunk-proof.ts';
+import { ChunkProof } from '../log/format/chunk-proof.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Digests } from '../ports/digests.ts';
 import type { Ids } from '../ports/ids.ts';

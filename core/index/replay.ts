@@ -1,6 +1,6 @@
 import type { ChunkTable } from '../log/api.ts';
 import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, TOMBSTONE, type RecordFrame } from '../log/format/records.ts';
-import { scanLog } from '../log/scan.ts';
+import { scanLog } from '../log/chunk-table/chunk-table.ts';
 import { visitTransaction } from './transactions.ts';
 import type { Clock } from '../ports/clock.ts';
 import { EventColumns } from './event-columns.ts';

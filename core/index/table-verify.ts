@@ -1,8 +1,7 @@
 import { equalBytes } from '../base/bytes.ts';
 import { isSkuaError, SkuaError } from '../base/errors.ts';
-import { paced } from '../log/verify-chunk-job.ts';
+import { paced, type JobContext } from '../ports/jobs.ts';
 import type { Digest, Digests } from '../ports/digests.ts';
-import type { JobContext } from '../ports/jobs.ts';
 import type { StorageFile } from '../ports/storage.ts';
 import { compareEntries, HEADER_BYTES, MD5_BYTES, MIDPOINT_BYTES, midpointIndex, readEntry, TableEntry, tableCorrupt } from './format/table-format.ts';
 import { openTable, READ_BYTES, TableSource } from './table-scan.ts';

@@ -1,6 +1,6 @@
-export type { ChunkMap, ChunkMapView, ChunkView } from './chunk-map.ts';
-export type { ChunkTable } from './chunk-table.ts';
-export type { Chunk } from './chunk.ts';
+export type { ChunkMap, ChunkMapView, ChunkView } from './chunk-table/chunk-table.ts';
+export type { ChunkTable } from './chunk-table/chunk-table.ts';
+export type { Chunk } from './chunk/chunk.ts';
 export type { LogReader, ReadFor } from './log-reader.ts';
 export type { Proof } from './format/proofs-file.ts';
 export type { TransactionLog } from './transaction-log.ts';

@@ -6,9 +6,10 @@ import { guidToText } from '../base/guid.ts';
 import { damageOf, type LookedInto, note, type Part, section } from '../ports/file-format.ts';
 import type { StorageFile } from '../ports/storage.ts';
 import { type ChunkFooter, type ChunkHeader, decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual } from './format/chunk-format.ts';
-import { ChunkProof } from './chunk-proof.ts';
-import { Chunk } from './chunk.ts';
-import { checkOldLength, isSlotWhole, readSlots } from './open-chunks.ts';
+import { ChunkProof } from './format/chunk-proof.ts';
+import { Chunk } from './chunk/chunk.ts';
+import { isSlotWhole, readSlots } from './log-end/log-end.ts';
+import { checkOldLength } from './format/chunk-files.ts';
 import { crcText, notARecord, READ_BYTES, RECORD_HEAD_BYTES, recordParts, type RecordStretch } from './record-parts.ts';
 import { FRAME_BYTES, isRecordLength, SYSTEM } from './format/records.ts';
 

@@ -5,11 +5,10 @@ import type { Digests } from '../ports/digests.ts';
 import { DOCUMENT_BYTES_MAX, type FileFormat, lineParts, type LookedInto, note, type Part, section, wholeOf } from '../ports/file-format.ts';
 import type { StorageFile } from '../ports/storage.ts';
 import { decodeText } from '../base/text.ts';
-import { beginsAsBlockSums, decodeBlockSums } from './block-sums.ts';
+import { beginsAsBlockSums, decodeBlockSums } from './format/block-sums-file.ts';
 import { HEADER_BYTES } from './format/chunk-format.ts';
 import { chunkParts } from './chunk-parts.ts';
-import { PROOFS_FORMAT } from './chunk-proofs.ts';
-import { decodeProofs } from './format/proofs-file.ts';
+import { PROOFS_FORMAT, decodeProofs } from './format/proofs-file.ts';
 import { beginsAsRecord, crcText, READ_BYTES, RECORD_HEAD_BYTES, recordParts } from './record-parts.ts';
 import { FRAME_BYTES, isRecordLength } from './format/records.ts';
 

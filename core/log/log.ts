@@ -7,16 +7,17 @@ import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
 import { isExpectedName, isLeftoverName, listedNames } from '../ports/own-names.ts';
 import type { Storage } from '../ports/storage.ts';
-import { BlockSums, checkBlocks, settleBlocks } from './block-sums.ts';
+import { BlockSums, checkBlocks, settleBlocks } from './block-sums/block-sums.ts';
 import { closeCheckpoints, openCheckpoints, type Checkpoints } from './format/checkpoint.ts';
-import { Chunk } from './chunk.ts';
+import { Chunk, openCompleted } from './chunk/chunk.ts';
 import { CHUNK_SIZE_DEFAULT_BYTES, CHUNK_SIZE_MAX_BYTES, CHUNK_SIZE_MIN_BYTES, chunkNumberAt, HEADER_BYTES, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkInventory } from './format/chunk-format.ts';
-import { ChunkTable } from './chunk-table.ts';
+import { ChunkTable } from './chunk-table/chunk-table.ts';
 import { isFinal } from '../ports/durability.ts';
-import { OngoingChunk, type OngoingOptions } from './ongoing-chunk.ts';
-import { checkHeaderPlace, checkRecordEndsAt, findLogEnd, hasFooter, isEmptyChunk, makeWritable, openCompleted, readHeader, settleCompletion, settleLogEnd } from './open-chunks.ts';
+import { OngoingChunk, type OngoingOptions } from './chunk/ongoing-chunk.ts';
+import { checkRecordEndsAt, findLogEnd, makeWritable, settleCompletion, settleLogEnd } from './log-end/log-end.ts';
+import { checkHeaderPlace, hasFooter, isEmptyChunk, readHeader } from './format/chunk-files.ts';
 import { TransactionLog } from './transaction-log.ts';
-import { truncateIfAsked, TRUNCATION_BYTES_MAX } from './truncation.ts';
+import { truncateIfAsked, TRUNCATION_BYTES_MAX } from './log-end/truncation.ts';
 
 export interface OpenLogOptions {
   readonly storage: Storage;

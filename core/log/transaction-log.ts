@@ -3,13 +3,14 @@ import { SkuaError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
 import type { Log } from '../ports/log.ts';
-import { BLOCK_SUMS_FILE, BLOCK_SUMS_INTERVAL_MS, EPOCH_BYTES_MAX, type KnownEpoch, writeBlockSums } from './block-sums.ts';
+import { BLOCK_SUMS_INTERVAL_MS } from './block-sums/block-sums.ts';
+import { BLOCK_SUMS_FILE, EPOCH_BYTES_MAX, type KnownEpoch, writeBlockSums } from './format/block-sums-file.ts';
 import { closeCheckpoints, type Checkpoints } from './format/checkpoint.ts';
 import { CHUNK_COUNT_MAX, HEADER_BYTES } from './format/chunk-format.ts';
-import type { ChunkTable } from './chunk-table.ts';
+import type { ChunkTable } from './chunk-table/chunk-table.ts';
 import { isFinal } from '../ports/durability.ts';
 import { RecordFrame } from './format/records.ts';
-import { discardPrepared, OngoingChunk, type OngoingOptions, prepareChunk, type PreparedChunk } from './ongoing-chunk.ts';
+import { discardPrepared, OngoingChunk, type OngoingOptions, prepareChunk, type PreparedChunk } from './chunk/ongoing-chunk.ts';
 import { background } from '../base/background.ts';
 
 /** How often the checkpoints follow the log durably. */

@@ -62,3 +62,16 @@ export interface JobBackupPorts {
 }
 
 export type Job = (args: never, context: JobContext) => Promise<unknown>;
+
+/** Tells how far a reading is, lets it be ended, and keeps it from being faster than is allowed. */
+export function paced(context: Pick<JobContext, 'progress' | 'checkpoint' | 'monotonicMs' | 'sleep'>, total: number, bytesPerSecond: number): (bytes: number) => Promise<void> {
+  const begunMs = context.monotonicMs();
+  let done = 0;
+  return async (bytes) => {
+    done += bytes;
+    context.progress({ done, total, unit: 'bytes' });
+    await context.checkpoint();
+    const aheadMs = bytesPerSecond === 0 ? 0 : (done / bytesPerSecond) * 1_000 - (context.monotonicMs() - begunMs);
+    if (aheadMs > 0) await context.sleep(aheadMs);
+  };
+}

@@ -2,7 +2,7 @@ import { u32 } from '../base/bytes.ts';
 import { SkuaError } from '../base/errors.ts';
 import type { Chunk } from '../log/api.ts';
 import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, type RecordFrame, SYSTEM } from '../log/format/records.ts';
-import { scanChunk } from '../log/scan.ts';
+import { scanChunk } from '../log/chunk/chunk.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { Learner, Lessons } from './lessons.ts';
 import { ChunkWeights, TimeRange } from './logical-chunks.ts';

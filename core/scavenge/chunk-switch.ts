@@ -2,7 +2,7 @@ import type { BlockCache } from '../cache/cache.ts';
 import { isSkuaError } from '../base/errors.ts';
 import type { Chunk, ChunkTable } from '../log/api.ts';
 import { chunkFileName, parseChunkFileNames } from '../log/format/chunk-format.ts';
-import { openCompleted } from '../log/open-chunks.ts';
+import { openCompleted } from '../log/chunk/chunk.ts';
 import type { Storage } from '../ports/storage.ts';
 import type { ProofKeeper } from '../integrity/api.ts';
 

@@ -3,7 +3,7 @@ import { BlockCache } from '../cache/cache.ts';
 import { SkuaError } from '../base/errors.ts';
 import type { Chunk } from '../log/api.ts';
 import { align4096, type ChunkHeader, completeChunkFile, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../log/format/chunk-format.ts';
-import { openCompleted } from '../log/open-chunks.ts';
+import { openCompleted } from '../log/chunk/chunk.ts';
 import type { Digest, Digests } from '../ports/digests.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 

@@ -1,7 +1,7 @@
 import type { Chunk } from '../log/api.ts';
 import { align4096, FOOTER_BYTES, HEADER_BYTES } from '../log/format/chunk-format.ts';
 import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } from '../log/format/records.ts';
-import { scanChunk } from '../log/scan.ts';
+import { scanChunk } from '../log/chunk/chunk.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import { Accumulation } from './accumulation.ts';
 import type { DryRunChunk, DryRunReport } from './api.ts';

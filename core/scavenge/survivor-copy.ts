@@ -1,9 +1,9 @@
 import { SkuaError } from '../base/errors.ts';
 import type { Chunk } from '../log/api.ts';
 import { HEADER_BYTES } from '../log/format/chunk-format.ts';
-import { ChunkProof } from '../log/chunk-proof.ts';
+import { ChunkProof } from '../log/format/chunk-proof.ts';
 import { FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, type RecordFrame } from '../log/format/records.ts';
-import { scanChunk } from '../log/scan.ts';
+import { scanChunk } from '../log/chunk/chunk.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 import { emptied } from '../log/format/redaction.ts';

@@ -1,8 +1,8 @@
 import type { Chunk } from '../log/api.ts';
 import { HEADER_BYTES, mapActual, mapLogical } from '../log/format/chunk-format.ts';
-import { ChunkProof } from '../log/chunk-proof.ts';
+import { ChunkProof } from '../log/format/chunk-proof.ts';
 import { FRAME_BYTES } from '../log/format/records.ts';
-import { scanChunk } from '../log/scan.ts';
+import { scanChunk } from '../log/chunk/chunk.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 

@@ -1,7 +1,7 @@
 import type { ByteShare } from '../base/byte-budget.ts';
 import { BlockCache } from '../cache/cache.ts';
 import { SkuaError } from '../base/errors.ts';
-import { ChunkMap } from '../log/chunk-map.ts';
+import { ChunkMap } from '../log/chunk-table/chunk-table.ts';
 import type { Ids } from '../ports/ids.ts';
 import { streamHasher } from '../base/stream-hash.ts';
 import type {
@@ -9,11 +9,7 @@ import type {
   SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
 } from '../streams/api.ts';
 import { createEventStore, type EventStoreInternals } from '../streams/streams.ts';
-import {
-  CACHE_DEFAULT_BYTES, COMMIT_ATTEMPTS_DEFAULT_MAX, COMMIT_DEADLINE_DEFAULT_MS, FRESH_DEFAULT_MS, ID_LOOKBACK_EVENTS, INDEX_CACHE_DEPTH_DEFAULT,
-  RECENT_IDS, REMOVE_AFTER_DEFAULT_MS, TAIL_BYTES_MAX, TAIL_COMMITS_MAX,
-} from './api.ts';
-import type { ObjectFigures, ObjectInstance, ObjectLogOptions, ObjectWorld } from './api.ts';
+import { CACHE_DEFAULT_BYTES, COMMIT_ATTEMPTS_DEFAULT_MAX, COMMIT_DEADLINE_DEFAULT_MS, FRESH_DEFAULT_MS, ID_LOOKBACK_EVENTS, INDEX_CACHE_DEPTH_DEFAULT, RECENT_IDS, REMOVE_AFTER_DEFAULT_MS, TAIL_BYTES_MAX, TAIL_COMMITS_MAX, type ObjectFigures, type ObjectInstance, type ObjectLogOptions, type ObjectWorld } from './api.ts';
 import { openPrefix } from './create-prefix.ts';
 import { whyAnotherLog } from './instance/known-log.ts';
 import { stampOf } from './instance/commit-attempt.ts';

@@ -1,19 +1,17 @@
 import { type StoreHold, takeHold } from './hold.ts';
-import { shippableLog } from './shippable-log.ts';
+import { shippableLog, type ShippableLog } from './shippable-log.ts';
 import { ensureNodeId } from './format/node-id.ts';
-import type { ShippableLog } from './shippable-log.ts';
 import { BlockCache } from '../cache/cache.ts';
 import { SkuaError } from '../base/errors.ts';
 import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import { replayLog } from '../index/replay.ts';
-import type { StreamHasher } from '../base/stream-hash.ts';
+import { type StreamHasher, streamHasher } from '../base/stream-hash.ts';
 import { LogOfEntries } from '../index/of-log.ts';
 import { StreamIndex } from '../index/index.ts';
-import { streamHasher } from '../base/stream-hash.ts';
 import { findLastEpoch } from '../log/format/epochs.ts';
-import { ChunkMap, type ChunkMapView } from '../log/chunk-map.ts';
+import { ChunkMap, type ChunkMapView } from '../log/chunk-table/chunk-table.ts';
 import { openLog } from '../log/log.ts';
-import { type ChunkProofFigures, ChunkProofs, proofFigures } from '../log/chunk-proofs.ts';
+import { type ChunkProofFigures, ChunkProofs, proofFigures } from '../log/scrub/scrub.ts';
 import type { TransactionLog } from '../log/api.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
@@ -31,8 +29,7 @@ import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeStore } from '../scav
 import { createScavenger } from '../scavenge/scavenge.ts';
 import type { EventStore } from '../streams/api.ts';
 import type { EpochRecord } from '../log/format/records.ts';
-import { createEventStore, type EventStoreInternals, type StreamFigures } from '../streams/streams.ts';
-import type { EventStoreOptions } from '../streams/streams.ts';
+import { createEventStore, type EventStoreInternals, type StreamFigures, type EventStoreOptions } from '../streams/streams.ts';
 
 /** What a store is opened with, by part; what is left out of a part has its default. */
 export interface OpenStoreOptions {

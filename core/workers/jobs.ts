@@ -1,6 +1,6 @@
 import { BACKUP_JOBS } from '../backup/jobs.ts';
 import { TABLE_JOBS } from '../index/table-jobs.ts';
-import { LOG_JOBS } from '../log/verify-chunk-job.ts';
+import { LOG_JOBS } from '../log/scrub/scrub.ts';
 import type { Job } from '../ports/jobs.ts';
 import { PROOF_JOBS } from '../integrity/chain/jobs.ts';
 import { SCAVENGE_JOBS } from '../scavenge/jobs.ts';

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Manifest } from '../../core/backup/format/manifest.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { RESTORE_MARKER } from '../../core/log/format/markers.ts';
-import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from '../../core/log/verify-chunk-job.ts';
+import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from '../../core/log/scrub/scrub.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import { type History, playHistory } from '../support/backup/restore-history.ts';

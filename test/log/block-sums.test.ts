@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { BLOCK_SUMS_FILE, BLOCK_SUMS_INTERVAL_MS, compareBlocks, readBlockSums } from '../../core/log/block-sums.ts';
-import { PROVE_AGAIN_AFTER_MS } from '../../core/log/chunk-proofs.ts';
+import { BLOCK_SUMS_INTERVAL_MS, compareBlocks } from '../../core/log/block-sums/block-sums.ts';
+import { BLOCK_SUMS_FILE, readBlockSums } from '../../core/log/format/block-sums-file.ts';
+import { PROVE_AGAIN_AFTER_MS } from '../../core/log/scrub/scrub.ts';
 import { HEADER_BYTES, ongoingFileBytes } from '../../core/log/format/chunk-format.ts';
 import { slotOffset } from '../../core/log/format/commit-slot.ts';
 import type { Log } from '../../core/ports/log.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { BlockCache } from '../../core/cache/cache.ts';
-import { Chunk } from '../../core/log/chunk.ts';
-import { ChunkMap } from '../../core/log/chunk-map.ts';
-import { ChunkTable } from '../../core/log/chunk-table.ts';
+import { Chunk } from '../../core/log/chunk/chunk.ts';
+import { ChunkMap, ChunkTable } from '../../core/log/chunk-table/chunk-table.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

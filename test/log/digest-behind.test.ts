@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { BLOCK_BYTES, BlockCache } from '../../core/cache/cache.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
-import { OngoingChunk } from '../../core/log/ongoing-chunk.ts';
+import { OngoingChunk } from '../../core/log/chunk/ongoing-chunk.ts';
 import type { Digest } from '../../core/ports/digests.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { BLOCK_SUMS_FILE } from '../../core/log/block-sums.ts';
-import { isSkuaError } from '../../core/base/errors.ts';
-import type { SkuaError } from '../../core/base/errors.ts';
+import { BLOCK_SUMS_FILE } from '../../core/log/format/block-sums-file.ts';
+import { isSkuaError, type SkuaError } from '../../core/base/errors.ts';
 import type { TransactionLog } from '../../core/log/transaction-log.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -1,7 +1,7 @@
 import { GONE } from '../../infra/fs/discard.ts';
 import { describe, expect, it } from 'vitest';
 import { putI32 } from '../../core/base/bytes.ts';
-import { BLOCK_SUMS_FILE } from '../../core/log/block-sums.ts';
+import { BLOCK_SUMS_FILE } from '../../core/log/format/block-sums-file.ts';
 import { encodeHeader, encodeFooter } from '../../core/log/format/chunk-format.ts';
 import { encodeSlot, SLOT_BYTES, slotOffset } from '../../core/log/format/commit-slot.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';

@@ -4,7 +4,7 @@ import { i64, putI64 } from '../../core/base/bytes.ts';
 import { chunkFileName, HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
 import { openLog } from '../../core/log/log.ts';
 import { FLAG_REDACTED, parsePrepare, PREPARE, PrepareFields } from '../../core/log/format/records.ts';
-import { scanChunk } from '../../core/log/scan.ts';
+import { scanChunk } from '../../core/log/chunk/chunk.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Storage } from '../../core/ports/storage.ts';

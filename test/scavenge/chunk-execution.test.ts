@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SkuaError } from '../../core/base/errors.ts';
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
-import { VERIFY_CHUNK_JOB } from '../../core/log/verify-chunk-job.ts';
+import { VERIFY_CHUNK_JOB } from '../../core/log/scrub/scrub.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import type { JobContext } from '../../core/ports/jobs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
@@ -10,8 +10,7 @@ import { executeChunk } from '../../core/scavenge/chunk-execution.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';
 import { contentOf } from '../log/kit.ts';
-import { ID, jobContext, recordsOf, runSettings, statesWith, writeChunkFile } from './chunk-kit.ts';
-import type { ContextOptions, EventInput } from './chunk-kit.ts';
+import { ID, jobContext, recordsOf, runSettings, statesWith, writeChunkFile, type ContextOptions, type EventInput } from './chunk-kit.ts';
 
 const CHUNK = 1_048_576;
 const TARGET = '00000000-0000-4000-8000-000000000011.scavenge.tmp';

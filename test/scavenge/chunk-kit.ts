@@ -1,14 +1,11 @@
 import { BlockCache } from '../../core/cache/cache.ts';
-import { Hash64, streamHasher } from '../../core/base/stream-hash.ts';
-import type { StreamHasher } from '../../core/base/stream-hash.ts';
+import { Hash64, streamHasher, type StreamHasher } from '../../core/base/stream-hash.ts';
 import { align4096, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, MD5_BYTES } from '../../core/log/format/chunk-format.ts';
-import { openCompleted } from '../../core/log/open-chunks.ts';
+import { openCompleted, scanChunk } from '../../core/log/chunk/chunk.ts';
 import { encodePrepare, prepareFrameBytes, RecordFrame } from '../../core/log/format/records.ts';
-import { scanChunk } from '../../core/log/scan.ts';
 import type { JobContext } from '../../core/ports/jobs.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
-import { STATUS_ACTIVE } from '../../core/ports/scavenge-state.ts';
-import type { MetastreamData, OriginalStreamData, ScavengeState } from '../../core/ports/scavenge-state.ts';
+import { STATUS_ACTIVE, type MetastreamData, type OriginalStreamData, type ScavengeState } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { RunSettings } from '../../core/scavenge/sources/run-settings.ts';
 import { verifyDirectory } from '../../core/integrity/integrity.ts';

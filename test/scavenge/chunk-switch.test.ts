@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { BlockCache } from '../../core/cache/cache.ts';
 import { HIT, untilHit } from '../../core/base/step.ts';
 import { RecordFrame } from '../../core/log/format/records.ts';
-import { scanLog } from '../../core/log/scan.ts';
+import { scanLog } from '../../core/log/chunk-table/chunk-table.ts';
 import type { TransactionLog } from '../../core/log/transaction-log.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { executeChunk } from '../../core/scavenge/chunk-execution.ts';
@@ -11,8 +11,7 @@ import { switchChunk, type SwitchParts } from '../../core/scavenge/chunk-switch.
 import { isCrash } from '../support/crash.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';
-import { CHUNK, openTestLog, readBackward, readForward } from '../log/kit.ts';
-import type { SeenRecord } from '../log/kit.ts';
+import { CHUNK, openTestLog, readBackward, readForward, type SeenRecord } from '../log/kit.ts';
 import { errorsIn, event, ID, jobContext, runSettings, statesWith } from './chunk-kit.ts';
 import { SlowStorage, turn } from './slow-storage.ts';
 import { bySize } from '../support/run-size.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { scanChunk } from '../../core/log/scan.ts';
+import { scanChunk, openCompleted } from '../../core/log/chunk/chunk.ts';
 import { BlockCache } from '../../core/cache/cache.ts';
-import { openCompleted } from '../../core/log/open-chunks.ts';
 import { EXECUTE_CHUNK_JOB, type ExecuteChunkArgs, type ExecuteChunkResult } from '../../core/scavenge/chunk-execution.ts';
 import { contents } from '../log/kit.ts';
 import { learn, Learner } from './learn-kit.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import type { Chunk } from '../../core/log/chunk.ts';
+import type { Chunk } from '../../core/log/chunk/chunk.ts';
 import { neighboursFrom, type Planned, SurvivorEstimate } from '../../core/scavenge/neighbours.ts';
 import { append, checkpointOf, historyOf, openWorld, recordsBelow, runToEnd, setMetadata, type World } from './control-kit.ts';
 

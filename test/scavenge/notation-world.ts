@@ -7,8 +7,8 @@ import { WRITE_TABLE_JOB, type WriteTableArgs } from '../../core/index/table-wri
 import { TableSource } from '../../core/index/table-scan.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import { parseChunkFileNames, takeInventory } from '../../core/log/format/chunk-format.ts';
-import { openCompleted, readHeader } from '../../core/log/open-chunks.ts';
-import { scanChunk } from '../../core/log/scan.ts';
+import { readHeader } from '../../core/log/format/chunk-files.ts';
+import { openCompleted, scanChunk } from '../../core/log/chunk/chunk.ts';
 import { FRAME_BYTES } from '../../core/log/format/records.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Job, JobContext } from '../../core/ports/jobs.ts';
@@ -24,8 +24,7 @@ import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { readWholeStream } from '../support/oracle.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
-import { openTestStore } from '../support/test-store.ts';
-import type { TestStoreOptions } from '../support/test-store.ts';
+import { openTestStore, type TestStoreOptions } from '../support/test-store.ts';
 import { E_MS } from './notation.ts';
 import { buildLog, installLog, recordOf, type LogRecord, type NotationLog } from './notation-log.ts';
 

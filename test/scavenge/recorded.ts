@@ -1,11 +1,9 @@
 import { BlockCache } from '../../core/cache/cache.ts';
 import { loadIndexMap } from '../../core/index/format/index-map.ts';
-import { Chunk } from '../../core/log/chunk.ts';
+import { Chunk, scanChunk, openCompleted } from '../../core/log/chunk/chunk.ts';
 import { chunkFileName, HEADER_BYTES, parseChunkFileNames, takeInventory } from '../../core/log/format/chunk-format.ts';
-import { hasFooter, openCompleted, readHeader } from '../../core/log/open-chunks.ts';
-import { decodePrepare, FRAME_BYTES, PREPARE } from '../../core/log/format/records.ts';
-import type { PrepareRecord, RecordFrame } from '../../core/log/format/records.ts';
-import { scanChunk } from '../../core/log/scan.ts';
+import { hasFooter, readHeader } from '../../core/log/format/chunk-files.ts';
+import { decodePrepare, FRAME_BYTES, PREPARE, type PrepareRecord, type RecordFrame } from '../../core/log/format/records.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { guidFromUuidBytes } from '../../core/base/guid.ts';
 import { nodeDigests } from '../../infra/digests.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
-import { VERIFY_CHUNK_JOB } from '../../core/log/verify-chunk-job.ts';
+import { VERIFY_CHUNK_JOB } from '../../core/log/scrub/scrub.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';

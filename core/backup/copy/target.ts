@@ -2,7 +2,7 @@ import { equalBytes, nonZeroRuns } from '../../base/bytes.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { PAGE_BYTES } from '../../index/existence-filter.ts';
 import { FOOTER_BYTES } from '../../log/format/chunk-format.ts';
-import { ChunkProof } from '../../log/chunk-proof.ts';
+import { ChunkProof } from '../../log/format/chunk-proof.ts';
 import type { Digests } from '../../ports/digests.ts';
 import { isLeftoverName } from '../../ports/own-names.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';

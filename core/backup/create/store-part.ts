@@ -1,4 +1,4 @@
-import { ChunkProof } from '../../log/chunk-proof.ts';
+import { ChunkProof } from '../../log/format/chunk-proof.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { JobContext } from '../../ports/jobs.ts';

@@ -1,7 +1,7 @@
 import { nonZeroRuns, putI64 } from '../../base/bytes.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { EXISTENCE_DATA_PATH, PAGE_BYTES } from '../../index/existence-filter.ts';
-import { ChunkProof } from '../../log/chunk-proof.ts';
+import { ChunkProof } from '../../log/format/chunk-proof.ts';
 import { createFile } from '../../ports/durability.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';

@@ -1,12 +1,10 @@
 import { isSkuaError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
-import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from '../../log/verify-chunk-job.ts';
-import { isProven } from '../format/manifest.ts';
-import type { ManifestChunk, ManifestFile } from '../format/manifest.ts';
+import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from '../../log/scrub/scrub.ts';
+import { isProven, type ManifestChunk, type ManifestFile } from '../format/manifest.ts';
 import { lanesFor } from '../repository/repository.ts';
 import type { RestorePlan } from './choose.ts';
-import { damagedBefore, endRestoreWhenAborted, filesAtOnce, restoreFile, restoreInLane } from './files.ts';
-import type { FileRestore, Skipped } from './files.ts';
+import { damagedBefore, endRestoreWhenAborted, filesAtOnce, restoreFile, restoreInLane, type FileRestore, type Skipped } from './files.ts';
 import { chunkEnd, chunkStart } from './places.ts';
 import { ShippedEpochs, tailOf, writeTail, type TailPart } from './tail.ts';
 

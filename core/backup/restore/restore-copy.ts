@@ -3,7 +3,7 @@ import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, ongoingFileBytes, parseChunkFileNames } from '../../log/format/chunk-format.ts';
 import type { ChunkFileName } from '../../log/format/chunk-format.ts';
-import { ChunkProof } from '../../log/chunk-proof.ts';
+import { ChunkProof } from '../../log/format/chunk-proof.ts';
 import { COPY_MARKER, putRestoreMarker, refuseUnfinishedRestore, removeRestoreMarker } from '../../log/format/markers.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { isProofName, PROOF_FOLDER } from '../../integrity/format/layout.ts';

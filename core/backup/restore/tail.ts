@@ -2,7 +2,7 @@ import { SkuaError } from '../../base/errors.ts';
 import { guidFromUuidBytes } from '../../base/guid.ts';
 import { fromHex } from '../../base/hex.ts';
 import { chunkFileName, completeChunkFile, encodeHeader, HEADER_BYTES, ongoingFileBytes } from '../../log/format/chunk-format.ts';
-import { ChunkProof } from '../../log/chunk-proof.ts';
+import { ChunkProof } from '../../log/format/chunk-proof.ts';
 import { decodeEpoch, SYSTEM } from '../../log/format/records.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { StorageFile } from '../../ports/storage.ts';

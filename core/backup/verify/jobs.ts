@@ -1,15 +1,12 @@
 import { TABLE_JOBS } from '../../index/table-jobs.ts';
-import { LOG_JOBS } from '../../log/verify-chunk-job.ts';
+import { LOG_JOBS } from '../../log/scrub/scrub.ts';
 import { InlineJobs } from '../../memory/inline-jobs.ts';
 import { silentLog } from '../../ports/log.ts';
 import { silentMeter } from '../../ports/meter.ts';
 import type { Job, JobContext } from '../../ports/jobs.ts';
-import { openForJob } from '../repository/repository.ts';
-import type { RepositorySpec } from '../repository/repository.ts';
-import { drillBackup } from './drill.ts';
-import type { DrillReport } from './drill.ts';
-import { verifyRepository } from './verify.ts';
-import type { RepositoryFinding, VerifyRepositoryReport } from './verify.ts';
+import { openForJob, type RepositorySpec } from '../repository/repository.ts';
+import { drillBackup, type DrillReport } from './drill.ts';
+import { verifyRepository, type RepositoryFinding, type VerifyRepositoryReport } from './verify.ts';
 
 /** Checks of a repository off the request loop. */
 

@@ -1,6 +1,6 @@
 import { SkuaError } from '../../base/errors.ts';
 import { chunkFileName, HEADER_BYTES } from '../../log/format/chunk-format.ts';
-import { ChunkProof } from '../../log/chunk-proof.ts';
+import { ChunkProof } from '../../log/format/chunk-proof.ts';
 import type { TransactionLog } from '../../log/api.ts';
 import type { ObjectWorld } from '../../shared-log/api.ts';
 import type { ObjectChunk, ObjectManifest, ObjectSegment } from '../../shared-log/format/manifest.ts';

@@ -1,4 +1,4 @@
-import { ChunkProof, chunkDamaged } from '../../log/chunk-proof.ts';
+import { ChunkProof, chunkDamaged } from '../../log/format/chunk-proof.ts';
 import type { ObjectWorld } from '../../shared-log/api.ts';
 import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 import type { Storage } from '../../ports/storage.ts';

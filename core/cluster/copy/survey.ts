@@ -2,9 +2,10 @@ import { i64 } from '../../base/bytes.ts';
 import { BlockCache } from '../../cache/cache.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { chunkNumberAt, parseChunkFileNames, takeInventory, type ChunkFileName } from '../../log/format/chunk-format.ts';
-import { ChunkTable } from '../../log/chunk-table.ts';
-import { Chunk } from '../../log/chunk.ts';
-import { checkHeaderPlace, checkRecordEndsAt, findLogEnd, hasFooter, openCompleted, readHeader } from '../../log/open-chunks.ts';
+import { ChunkTable } from '../../log/chunk-table/chunk-table.ts';
+import { Chunk, openCompleted } from '../../log/chunk/chunk.ts';
+import { checkRecordEndsAt, findLogEnd } from '../../log/log-end/log-end.ts';
+import { checkHeaderPlace, hasFooter, readHeader } from '../../log/format/chunk-files.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage } from '../../ports/storage.ts';
 

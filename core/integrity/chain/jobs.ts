@@ -1,9 +1,7 @@
-import { putI64, putI32 } from '../../base/bytes.ts';
+import { putI64, putI32, equalBytes } from '../../base/bytes.ts';
 import { SkuaError } from '../../base/errors.ts';
-import { equalBytes } from '../../base/bytes.ts';
 import type { Chunk } from '../../log/api.ts';
-import { paced } from '../../log/verify-chunk-job.ts';
-import type { Job, JobContext } from '../../ports/jobs.ts';
+import { paced, type Job, type JobContext } from '../../ports/jobs.ts';
 import type { StorageFile } from '../../ports/storage.ts';
 import { chainLink, encodeLeavesHeader, HASH_BYTES, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, leavesPath, NO_LEAF, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, type Sha256 } from '../format/layout.ts';
 import { type LooseRecord, openChunkFile, recordRuns } from './record-file.ts';

@@ -1,8 +1,6 @@
 import { BlockCache } from '../../cache/cache.ts';
-import { Chunk } from '../../log/chunk.ts';
+import { Chunk, chunkCutter, openCompleted } from '../../log/chunk/chunk.ts';
 import { decodeHeader, HEADER_BYTES } from '../../log/format/chunk-format.ts';
-import { openCompleted } from '../../log/open-chunks.ts';
-import { chunkCutter } from '../../log/scan.ts';
 import type { Storage } from '../../ports/storage.ts';
 
 /** Opens a chunk file past every cache: a completed one, or the data that one which is being written is known to have. Close it with `file.retire`. */

@@ -2,7 +2,7 @@ import { i64 } from '../../base/bytes.ts';
 import { isSkuaError } from '../../base/errors.ts';
 import { fromHex, toHex } from '../../base/hex.ts';
 import { type ChunkFileName, decodeHeader, HEADER_BYTES, parseChunkFileNames, takeInventory } from '../../log/format/chunk-format.ts';
-import { findLogEnd } from '../../log/open-chunks.ts';
+import { findLogEnd } from '../../log/log-end/log-end.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { type Anchor, chainLink, chainStart, isSame, type Sha256 } from '../format/layout.ts';

@@ -2,17 +2,14 @@ import { i64 } from '../../base/bytes.ts';
 import { BLOCK_BYTES } from '../../cache/cache.ts';
 import { HIT, untilHit } from '../../base/step.ts';
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
-import { BLOCK_SUMS_FILE, checkBlocks, type OngoingEnd } from '../../log/block-sums.ts';
-import {
-  chunkFileName, chunkNumberAt, decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual, mapLogical, MD5_BYTES, parseChunkFileNames,
-  takeInventory,
-} from '../../log/format/chunk-format.ts';
-import type { ChunkFooter, ChunkHeader } from '../../log/format/chunk-format.ts';
-import { ChunkTable } from '../../log/chunk-table.ts';
-import { Chunk } from '../../log/chunk.ts';
-import { checkHeaderPlace, checkOldLength, findLogEnd, readHeader, type ChunkPlace } from '../../log/open-chunks.ts';
+import { checkBlocks, type OngoingEnd } from '../../log/block-sums/block-sums.ts';
+import { BLOCK_SUMS_FILE } from '../../log/format/block-sums-file.ts';
+import { chunkFileName, chunkNumberAt, decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual, mapLogical, MD5_BYTES, parseChunkFileNames, takeInventory, type ChunkFooter, type ChunkHeader } from '../../log/format/chunk-format.ts';
+import { ChunkTable } from '../../log/chunk-table/chunk-table.ts';
+import { Chunk, scanChunk } from '../../log/chunk/chunk.ts';
+import { findLogEnd } from '../../log/log-end/log-end.ts';
+import { checkHeaderPlace, checkOldLength, readHeader, type ChunkPlace } from '../../log/format/chunk-files.ts';
 import { COMMIT, decodeCommit, decodeEpoch, parsePrepare, PREPARE, PrepareFields, RecordFrame, SYSTEM } from '../../log/format/records.ts';
-import { scanChunk } from '../../log/scan.ts';
 import { isLeftoverName } from '../../ports/own-names.ts';
 import type { StorageFile } from '../../ports/storage.ts';
 import type { VerifyFinding, VerifyNote, VerifyProgress, VerifyRun } from './run.ts';

@@ -2,8 +2,7 @@ import { i64 } from '../../base/bytes.ts';
 import { BloomFilter, checkLines, LINE_BYTES, readBloomHeader } from '../../index/format/bloom.ts';
 import { IndexEntry } from '../../index/format/entries.ts';
 import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
-import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap } from '../../index/format/index-map.ts';
-import type { IndexMap } from '../../index/format/index-map.ts';
+import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap, type IndexMap } from '../../index/format/index-map.ts';
 import { Hash64 } from '../../base/stream-hash.ts';
 import { FITS, LogOfEntries, REMOVED } from '../../index/of-log.ts';
 import { BloomBudget } from '../../index/format/table-bloom.ts';
@@ -15,7 +14,7 @@ import { checkMd5 } from '../../index/table-verify.ts';
 import type { ChunkTable } from '../../log/api.ts';
 import { END, HIT, untilHit } from '../../base/step.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../../log/format/records.ts';
-import { scanLog } from '../../log/scan.ts';
+import { scanLog } from '../../log/chunk-table/chunk-table.ts';
 import { silentLog } from '../../ports/log.ts';
 import type { VerifyFinding, VerifyNote, VerifyProgress, VerifyRun } from './run.ts';
 

@@ -67,3 +67,7 @@ function headOf(text: string, digests: Digests, format: string): string {
 function notOurs(path: string): SkuaError {
   return new SkuaError('io_error', `${path} is not as it was written.`, { path });
 }
+
+/** In the data directory: the chunk files that were proved, each with its length, its modification time, and when. It only saves work. */
+export const PROOFS_FILE = 'proven-chunks';
+export const PROOFS_FORMAT = 'skua proven chunks 1';

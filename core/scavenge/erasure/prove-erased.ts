@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
 import { INDEX_FOLDER } from '../../index/format/index-map.ts';
 import { parseChunkFileNames, takeInventory } from '../../log/format/chunk-format.ts';
-import { readHeader } from '../../log/open-chunks.ts';
+import { readHeader } from '../../log/format/chunk-files.ts';
 import { isChunkName } from '../../ports/own-names.ts';
 import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
 import { streamHasher, type StreamHasher } from '../../base/stream-hash.ts';

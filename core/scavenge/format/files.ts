@@ -4,7 +4,7 @@ import { INDEX_FOLDER } from '../../index/format/index-map.ts';
 import type { TableShape } from '../../index/format/table-format.ts';
 import { shapeOf } from '../../index/table-scan.ts';
 import { decodeHeader, HEADER_BYTES } from '../../log/format/chunk-format.ts';
-import { hasFooter } from '../../log/open-chunks.ts';
+import { hasFooter } from '../../log/format/chunk-files.ts';
 import { isChunkName, isLeftoverName } from '../../ports/own-names.ts';
 import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
 

@@ -1,9 +1,9 @@
 import { BlockCache } from '../../cache/cache.ts';
 import { HIT, untilHit } from '../../base/step.ts';
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
-import { Chunk } from '../../log/chunk.ts';
+import { Chunk, openCompleted } from '../../log/chunk/chunk.ts';
 import { chunkFileName, decodeHeader, HEADER_BYTES, parseChunkFileNames } from '../../log/format/chunk-format.ts';
-import { openCompleted, readHeader } from '../../log/open-chunks.ts';
+import { readHeader } from '../../log/format/chunk-files.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../../log/format/records.ts';
 import { fileNotFound, type Storage } from '../../ports/storage.ts';
 import type { ChunkFile, RunFiles } from './run-settings.ts';

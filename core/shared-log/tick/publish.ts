@@ -3,7 +3,7 @@ import { INDEX_FOLDER, INDEX_MAP_PATH, loadIndexMap } from '../../index/format/i
 import { bloomPathOf } from '../../index/format/table-format.ts';
 import type { Chunk } from '../../log/api.ts';
 import { HEADER_BYTES, parseChunkFileNames } from '../../log/format/chunk-format.ts';
-import { ChunkProof } from '../../log/chunk-proof.ts';
+import { ChunkProof } from '../../log/format/chunk-proof.ts';
 import type { StorageFile } from '../../ports/storage.ts';
 import { encodeBase64 } from '../../base/base64.ts';
 import type { ObjectWorld } from '../api.ts';

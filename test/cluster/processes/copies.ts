@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ChunkTable } from '../../../core/log/chunk-table.ts';
+import { type ChunkTable, scanLog } from '../../../core/log/chunk-table/chunk-table.ts';
 import { PREPARE, PrepareFields, RecordFrame, parsePrepare, streamOf } from '../../../core/log/format/records.ts';
-import { scanLog } from '../../../core/log/scan.ts';
 import { verifyDirectory } from '../../../core/integrity/integrity.ts';
 import { VerifyRun } from '../../../core/integrity/verify/run.ts';
 import { verifyChunks } from '../../../core/integrity/verify/verify-chunks.ts';

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ChunkMapView } from '../../../core/log/chunk-map.ts';
+import type { ChunkMapView } from '../../../core/log/chunk-table/chunk-table.ts';
 import type { OverviewView } from '../../../handlers/http/node-control.ts';
-import { startedIn, temporaryFolder } from '../backup/node-kit.ts';
-import type { Started } from '../backup/node-kit.ts';
+import { startedIn, temporaryFolder, type Started } from '../backup/node-kit.ts';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let started: Started | null = null;

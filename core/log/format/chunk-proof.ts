@@ -1,7 +1,7 @@
-import { SkuaError } from '../base/errors.ts';
-import type { Digest, Digests } from '../ports/digests.ts';
-import type { StorageFile } from '../ports/storage.ts';
-import { MD5_BYTES } from './format/chunk-format.ts';
+import { SkuaError } from '../../base/errors.ts';
+import type { Digest, Digests } from '../../ports/digests.ts';
+import type { StorageFile } from '../../ports/storage.ts';
+import { MD5_BYTES } from './chunk-format.ts';
 
 /** Read at once of what nobody else reads. */
 const READ_BYTES = 1_048_576;

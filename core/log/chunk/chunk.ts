@@ -1,11 +1,16 @@
-import { i32 } from '../base/bytes.ts';
-import { BLOCK_BYTES, type CachedFile } from '../cache/cache.ts';
-import { ALONE_BYTES } from '../cache/lone-reads.ts';
-import { END, HIT, isMiss, type Miss, type Outcome } from '../base/step.ts';
-import { SkuaError } from '../base/errors.ts';
-import { HEADER_BYTES, mapActual, mapLogical, type ChunkFooter, type ChunkHeader } from './format/chunk-format.ts';
-import type { ReadFor } from './log-reader.ts';
-import { FRAME_BYTES, FRAME_LENGTHS_DIFFER, FRAME_SOUND, isRecordLength, takeFrame, type RecordFrame } from './format/records.ts';
+import { i32 } from '../../base/bytes.ts';
+import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../../cache/cache.ts';
+import { END, HIT, isMiss, type Miss, type Outcome } from '../../base/step.ts';
+import { SkuaError } from '../../base/errors.ts';
+import type { Storage } from '../../ports/storage.ts';
+import { checkHeaderPlace, checkOldLength, type ChunkPlace } from '../format/chunk-files.ts';
+import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual, mapLogical, type ChunkFooter, type ChunkHeader } from '../format/chunk-format.ts';
+import { RecordCutter } from '../format/record-cutter.ts';
+import type { ReadFor } from '../log-reader.ts';
+import { FRAME_BYTES, FRAME_LENGTHS_DIFFER, FRAME_SOUND, isRecordLength, takeFrame, type RecordFrame } from '../format/records.ts';
+
+/** Bytes read for a record whose length is not known yet: most records lie within, and more would cost little. */
+const ALONE_BYTES = 4_096;
 
 /**
  * One chunk file, complete or ongoing, as readers see it. Positions are global; "local" is the offset from the
@@ -27,7 +32,7 @@ export class Chunk {
   isCompleted: boolean;
   /** Bytes of data that may be read: for the ongoing chunk, those that are durable. */
   physicalBytes: number;
-  /** When its content was last found to fit its MD5, in milliseconds since 1970; null where nobody has looked yet, or somebody has found damage (`chunk-proofs.ts`). */
+  /** When its content was last found to fit its MD5, in milliseconds since 1970; null where nobody has looked yet, or somebody has found damage (`scrub.ts`). */
   provenMs: number | null = null;
   /** Local end of the last record that the chunk had when it was completed. */
   logicalBytes: number;
@@ -225,5 +230,103 @@ export class Chunk {
   corrupt(actual: number, what: string): SkuaError {
     const offset = HEADER_BYTES + actual;
     return new SkuaError('log_corrupt', `Chunk file ${this.name} holds ${what} at offset ${offset}. Run \`skua verify\` on the stopped directory; if it confirms the damage, restore the file from a backup.`, { file: this.name, offset });
+  }
+}
+
+/** Bytes read at once. */
+const SCAN_READ_BYTES = 1_048_576;
+/** Sees every record once; a promise is waited for before the next record. */
+export type RecordVisitor = (frame: RecordFrame) => void | Promise<void>;
+/** Is told when all records of a block were seen that end in it: its length, and its bytes as they lie in the file. A promise is waited for. */
+export type BlockVisitor = (bytes: number, block: Uint8Array) => void | Promise<void>;
+
+/**
+ * The same for one chunk: records at or after `from`, in the order in which they lie in the file. Records that lie
+ * whole in one block are given as views of it, one behind the other; only one that two blocks share is put together.
+ * With `reusesBlocks` the views are good only until `onBlock` has been told of their block and what it returned has
+ * been waited for.
+ */
+export async function scanChunk(chunk: Chunk, from: number, visit: RecordVisitor, onBlock?: BlockVisitor, reusesBlocks = false): Promise<void> {
+  chunk.file.enter();
+  try {
+    await new ChunkScan(chunk, from, reusesBlocks).run(visit, onBlock);
+  } finally {
+    chunk.file.leave();
+  }
+}
+
+/** Cuts the data of a chunk into records, from so many bytes behind its header on. */
+export function chunkCutter(chunk: Chunk, fromBytes: number): RecordCutter {
+  return new RecordCutter({
+    position: chunk.isScavenged ? -1 : chunk.startPosition + fromBytes, bytes: chunk.physicalBytes - fromBytes, between: [chunk.startPosition, chunk.endPosition],
+    fail: (at, what) => chunk.corrupt(fromBytes + at, what),
+  });
+}
+
+class ChunkScan {
+  readonly #chunk: Chunk;
+  readonly #from: number;
+  readonly #end: number;
+  /** Where blocks are read into, in turns: while one is looked at the next comes into the other. */
+  readonly #buffers: readonly [Uint8Array, Uint8Array] | null;
+  #turn = 0;
+
+  constructor(chunk: Chunk, from: number, reusesBlocks: boolean) {
+    this.#chunk = chunk;
+    this.#from = from;
+    this.#end = HEADER_BYTES + chunk.physicalBytes;
+    this.#buffers = reusesBlocks && chunk.physicalBytes > SCAN_READ_BYTES ? [new Uint8Array(SCAN_READ_BYTES), new Uint8Array(SCAN_READ_BYTES)] : null;
+  }
+
+  async run(visit: RecordVisitor, onBlock?: BlockVisitor): Promise<void> {
+    const end = this.#end;
+    const fromBytes = this.#chunk.isScavenged ? 0 : Math.max(0, this.#from - this.#chunk.startPosition);
+    const cutter = chunkCutter(this.#chunk, fromBytes);
+    const { frame } = cutter;
+    let blockAt = HEADER_BYTES + fromBytes;
+    let ahead = blockAt < end ? this.#read(blockAt) : null;
+    while (ahead !== null) {
+      const block: Uint8Array = await ahead;
+      blockAt += block.length;
+      ahead = blockAt < end ? this.#read(blockAt) : null;
+      cutter.take(block);
+      while (cutter.next()) {
+        if (frame.position < this.#from) continue;
+        const waiting = visit(frame);
+        if (waiting !== undefined) await waiting;
+      }
+      const waiting = onBlock?.(block.length, block);
+      if (waiting !== undefined) await waiting;
+    }
+    cutter.finish();
+  }
+
+  #read(start: number): Promise<Uint8Array> {
+    const reading = this.#readBlock(start, Math.min(start + SCAN_READ_BYTES, this.#end));
+    // A visitor's error ends the scan before what was read ahead is waited for.
+    reading.catch(() => {});
+    return reading;
+  }
+
+  async #readBlock(start: number, stop: number): Promise<Uint8Array> {
+    this.#turn ^= 1;
+    const bytes = await this.#chunk.file.file.read(start, stop - start, this.#buffers?.[this.#turn]);
+    if (bytes.length !== stop - start) throw this.#chunk.corrupt(start + bytes.length - HEADER_BYTES, 'the end of the file before the end of its data');
+    return bytes;
+  }
+}
+
+/** Opens a chunk that must be complete and in its place. Throws `log_corrupt` with file and offset when it is not. */
+export async function openCompleted(storage: Storage, cache: BlockCache, name: string, place?: ChunkPlace): Promise<Chunk> {
+  const file = await storage.open(name, 'read');
+  try {
+    const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
+    if (place) checkHeaderPlace(name, header, place);
+    const footer = decodeFooter(name, await file.read(file.size - FOOTER_BYTES, FOOTER_BYTES), file.size);
+    checkOldLength(name, header, footer, file.size);
+    return new Chunk(name, cache.attach(file), header, footer, 0);
+  } catch (error) {
+    await file.close();
+    throw error;
   }
 }

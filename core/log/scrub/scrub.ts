@@ -1,18 +1,15 @@
-import { SkuaError } from '../base/errors.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Digests } from '../ports/digests.ts';
-import type { Jobs } from '../ports/jobs.ts';
-import type { Log } from '../ports/log.ts';
-import type { Storage } from '../ports/storage.ts';
-import { blockDamaged } from './block-sums.ts';
-import type { Chunk } from './chunk.ts';
-import type { ChunkTable } from './chunk-table.ts';
-import { isSameStamp, type Proof, readProofs, type Stamp, stampOf, writeProofs } from './format/proofs-file.ts';
-import { VERIFY_BLOCKS_JOB, VERIFY_CHUNK_JOB, type VerifyChunkArgs } from './verify-chunk-job.ts';
+import { SkuaError } from '../../base/errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Digests } from '../../ports/digests.ts';
+import { type Job, type Jobs, paced } from '../../ports/jobs.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Storage } from '../../ports/storage.ts';
+import { blockDamaged, compareBlocks } from '../block-sums/block-sums.ts';
+import type { Chunk } from '../chunk/chunk.ts';
+import type { ChunkTable } from '../chunk-table/chunk-table.ts';
+import { ChunkProof } from '../format/chunk-proof.ts';
+import { isSameStamp, type Proof, PROOFS_FILE, PROOFS_FORMAT, readProofs, type Stamp, stampOf, writeProofs } from '../format/proofs-file.ts';
 
-/** In the data directory: the chunk files that were proved, each with its length, its modification time, and when. It only saves work. */
-export const PROOFS_FILE = 'proven-chunks';
-export const PROOFS_FORMAT = 'skua proven chunks 1';
 /** A start is not slowed down by the first proofs. */
 const FIRST_PROOF_AFTER_MS = 10_000;
 /** How often is looked for chunks that were completed or rewritten since, or whose proof has become old. */
@@ -222,3 +219,29 @@ export class ChunkProofs {
     }
   }
 }
+
+export const VERIFY_CHUNK_JOB = 'log.verify-chunk';
+export const VERIFY_BLOCKS_JOB = 'log.verify-blocks';
+
+export interface VerifyChunkArgs {
+  readonly name: string;
+  /** Read no faster; 0, the default, for no limit. */
+  readonly bytesPerSecond?: number;
+}
+
+/** Compares the MD5 at the end of a completed chunk file with its content; true when they agree. */
+const verifyChunk = (async ({ name, bytesPerSecond = 0 }: VerifyChunkArgs, context) => {
+  const file = await context.storage.open(name, 'read');
+  try {
+    const total = file.size;
+    const proof = new ChunkProof(context.digests, name, total);
+    await proof.addRange(file, total, paced(context, total, bytesPerSecond));
+    return proof.isSound;
+  } finally {
+    await file.close();
+  }
+}) satisfies Job;
+
+/** Compares the blocks of the chunk that is being written with the checksums beside it, as far as these vouch for it; gives the numbers of those that differ. */
+const verifyBlocks = (async ({ name, bytesPerSecond = 0 }: VerifyChunkArgs, context) => compareBlocks(context.storage, name, context.digests, paced(context, await context.storage.size(name) ?? 0, bytesPerSecond))) satisfies Job;
+export const LOG_JOBS: Readonly<Record<string, Job>> = { [VERIFY_CHUNK_JOB]: verifyChunk, [VERIFY_BLOCKS_JOB]: verifyBlocks };

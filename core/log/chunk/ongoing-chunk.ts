@@ -1,15 +1,16 @@
-import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../cache/cache.ts';
-import { SkuaError } from '../base/errors.ts';
-import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
-import type { Digest, Digests } from '../ports/digests.ts';
-import type { Ids } from '../ports/ids.ts';
-import type { Storage, StorageFile } from '../ports/storage.ts';
-import { BlockSums, type KnownEpoch, type VouchedBlocks } from './block-sums.ts';
+import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../../cache/cache.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
+import type { Digest, Digests } from '../../ports/digests.ts';
+import type { Ids } from '../../ports/ids.ts';
+import type { Storage, StorageFile } from '../../ports/storage.ts';
+import { BlockSums } from '../block-sums/block-sums.ts';
+import { type KnownEpoch, type VouchedBlocks } from '../format/block-sums-file.ts';
 import { Chunk } from './chunk.ts';
-import { type ChunkHeader, chunkFileName, completeChunkFile, encodeHeader, HEADER_BYTES, ongoingFileBytes } from './format/chunk-format.ts';
-import { encodeSlot, SLOT_BYTES, slotOffset } from './format/commit-slot.ts';
-import { crcWithBlock } from './crc-join.ts';
-import { isFinal, syncFile, trySeal } from '../ports/durability.ts';
+import { type ChunkHeader, chunkFileName, completeChunkFile, encodeHeader, HEADER_BYTES, ongoingFileBytes } from '../format/chunk-format.ts';
+import { encodeSlot, SLOT_BYTES, slotOffset } from '../format/commit-slot.ts';
+import { crcWithBlock } from '../block-sums/crc-join.ts';
+import { isFinal, syncFile, trySeal } from '../../ports/durability.ts';
 
 /** The file is zero-filled this far ahead of the writer, so that a sync finds its blocks allocated, unless the options say otherwise. */
 const ZERO_AHEAD_BYTES = 4_194_304;

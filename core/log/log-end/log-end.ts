@@ -1,85 +1,15 @@
-import { BlockCache } from '../cache/cache.ts';
-import { END, untilHit } from '../base/step.ts';
-import { isSkuaError, SkuaError } from '../base/errors.ts';
-import type { Digests } from '../ports/digests.ts';
-import type { Storage, StorageFile } from '../ports/storage.ts';
-import { Chunk } from './chunk.ts';
-import { decodeFooter, decodeHeader, encodeHeader, FOOTER_BYTES, HEADER_BYTES, ongoingFileBytes, type ChunkFooter, type ChunkHeader } from './format/chunk-format.ts';
-import { decodeSlot, SLOT_BYTES, slotOffset, type CommitSlot } from './format/commit-slot.ts';
-import { rewrite, syncFile, trySeal } from '../ports/durability.ts';
-import { RecordFrame } from './format/records.ts';
+import { BlockCache } from '../../cache/cache.ts';
+import { END, untilHit } from '../../base/step.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import type { Digests } from '../../ports/digests.ts';
+import type { Storage, StorageFile } from '../../ports/storage.ts';
+import { Chunk } from '../chunk/chunk.ts';
+import { decodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES, ongoingFileBytes, type ChunkHeader } from '../format/chunk-format.ts';
+import { decodeSlot, SLOT_BYTES, slotOffset, type CommitSlot } from '../format/commit-slot.ts';
+import { rewrite, syncFile, trySeal } from '../../ports/durability.ts';
+import { RecordFrame } from '../format/records.ts';
 
-/** What the opening of a log (`open-log.ts`) asks of single chunk files and does to them. */
-
-export async function readHeader(storage: Storage, name: string): Promise<ChunkHeader> {
-  const file = await storage.open(name, 'read');
-  try {
-    return decodeHeader(name, await file.read(0, HEADER_BYTES));
-  } finally {
-    await file.close();
-  }
-}
-
-/** Chunks that a file must cover, and the log's chunk size. */
-export interface ChunkPlace { readonly number: number; readonly endNumber: number; readonly chunkSize: number }
-
-/** Opens a chunk that must be complete and in its place. Throws `log_corrupt` with file and offset when it is not. */
-export async function openCompleted(storage: Storage, cache: BlockCache, name: string, place?: ChunkPlace): Promise<Chunk> {
-  const file = await storage.open(name, 'read');
-  try {
-    const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
-    if (place) checkHeaderPlace(name, header, place);
-    const footer = decodeFooter(name, await file.read(file.size - FOOTER_BYTES, FOOTER_BYTES), file.size);
-    checkOldLength(name, header, footer, file.size);
-    return new Chunk(name, cache.attach(file), header, footer, 0);
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
-}
-
-/** A completed file of version 2 is not padded, so its length must be what the footer adds up to. */
-export function checkOldLength(name: string, header: ChunkHeader, footer: ChunkFooter, fileBytes: number): void {
-  const expected = HEADER_BYTES + footer.physicalBytes + footer.mapBytes + FOOTER_BYTES;
-  if (header.version !== 2 || fileBytes === expected) return;
-  throw new SkuaError('log_corrupt', `${name} has ${fileBytes} bytes, but its footer adds up to ${expected} (offset ${fileBytes - FOOTER_BYTES}). Restore the file from a backup.`, { file: name, offset: fileBytes - FOOTER_BYTES });
-}
-
-/** Throws `log_corrupt` when a header does not belong in its place. */
-export function checkHeaderPlace(name: string, header: ChunkHeader, { number, endNumber, chunkSize }: ChunkPlace): void {
-  const fail = (what: string, offset: number) => new SkuaError('log_corrupt', `The header of ${name} ${what} (offset ${offset}). The file is damaged or of another log: restore it from a backup.`, { file: name, offset });
-  if (header.chunkSize !== chunkSize) throw fail(`names a chunk size of ${header.chunkSize}, the first chunk one of ${chunkSize}`, 2);
-  if (header.startNumber !== number) throw fail(`says that it is chunk ${header.startNumber}`, 6);
-  if (header.endNumber !== endNumber) throw fail(`says that it ends with chunk ${header.endNumber}`, 10);
-}
-
-/** True when the file ends in the footer of a completed chunk. */
-export async function hasFooter(storage: Storage, name: string): Promise<boolean> {
-  const file = await storage.open(name, 'read');
-  try {
-    decodeHeader(name, await file.read(0, HEADER_BYTES));
-    decodeFooter(name, await file.read(Math.max(0, file.size - FOOTER_BYTES), FOOTER_BYTES), file.size);
-    return true;
-  } catch (error) {
-    if (error instanceof SkuaError && error.code === 'log_corrupt') return false;
-    throw error;
-  } finally {
-    await file.close();
-  }
-}
-
-/** A chunk file without any data: what a crash between two steps of a chunk's creation leaves. */
-export async function isEmptyChunk(storage: Storage, name: string): Promise<boolean> {
-  const file = await storage.open(name, 'read');
-  try {
-    const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
-    if (header.isScavenged || header.startNumber !== header.endNumber) return false;
-    const start = await file.read(HEADER_BYTES, 4096);
-    return start.every((byte) => byte === 0);
-  } finally {
-    await file.close();
-  }
-}
+/** Where the log ends in the chunk that is being written: how an opening finds the place, and makes it one from which appends go on. */
 
 /** Bytes of a group that are read at once: what a slot names may be as long as the chunk. */
 const GROUP_READ_BYTES = 16_777_216;
@@ -239,4 +169,3 @@ function damaged(file: StorageFile, local: number, what: string): SkuaError {
   const offset = HEADER_BYTES + local;
   return new SkuaError('log_corrupt', `Chunk file ${file.path} ${what} (offset ${offset}). The directory is damaged, or its files are of different age: restore a backup.`, { file: file.path, offset });
 }
-

@@ -1,4 +1,4 @@
-import { BLOCK_BYTES } from '../cache/cache.ts';
+import { BLOCK_BYTES } from '../../cache/cache.ts';
 
 /**
  * CRC-32 of bytes whose whole blocks have their CRC-32 taken anyway: a group of records is summed for its commit slot and for the

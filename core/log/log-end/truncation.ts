@@ -1,12 +1,13 @@
-import { isSkuaError, SkuaError } from '../base/errors.ts';
-import type { Digests } from '../ports/digests.ts';
-import type { Log } from '../ports/log.ts';
-import type { Storage } from '../ports/storage.ts';
-import { BLOCK_SUMS_FILE } from './block-sums.ts';
-import { chunkNumberAt, HEADER_BYTES, ongoingFileBytes, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkHeader } from './format/chunk-format.ts';
-import type { Checkpoints } from './format/checkpoint.ts';
-import { syncFile } from '../ports/durability.ts';
-import { checkHeaderPlace, checkRecordEndsAt, findLogEnd, readHeader, settleLogEnd } from './open-chunks.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import type { Digests } from '../../ports/digests.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Storage } from '../../ports/storage.ts';
+import { BLOCK_SUMS_FILE } from '../format/block-sums-file.ts';
+import { chunkNumberAt, HEADER_BYTES, ongoingFileBytes, parseChunkFileNames, takeInventory, type ChunkFileName, type ChunkHeader } from '../format/chunk-format.ts';
+import type { Checkpoints } from '../format/checkpoint.ts';
+import { syncFile } from '../../ports/durability.ts';
+import { checkRecordEndsAt, findLogEnd, settleLogEnd } from './log-end.ts';
+import { checkHeaderPlace, readHeader } from '../format/chunk-files.ts';
 
 /** Default of the largest truncation in bytes. */
 export const TRUNCATION_BYTES_MAX = 268_435_456;
