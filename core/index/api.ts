@@ -1,5 +1,5 @@
-export type { MemTableColumns } from './mem-table.ts';
-export type { EntryBatch } from './table-scan.ts';
-export type { TableReport } from './table-scavenge.ts';
-export type { TableReader } from './table-search.ts';
-export type { TableExecuted, TableExecution } from './table-store.ts';
+export type { MemTableColumns } from './mem-table/mem-table.ts';
+export type { EntryBatch } from './format/table-scan.ts';
+export type { TableReport } from './tables/table-scavenge.ts';
+export type { TableReader } from './tables/tables.ts';
+export type { TableExecuted, TableExecution } from './tables/table-store.ts';

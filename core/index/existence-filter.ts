@@ -4,15 +4,11 @@ import type { JobProgress } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage, StorageFile } from '../ports/storage.ts';
 import { BloomFilter, isTooCorrupt, LINE_BYTES, PROBES, readBloomHeader, readLines, sealLines, bloomFileBytes } from './format/bloom.ts';
-import type { MemTable } from './mem-table.ts';
-import { type EntryBatch, readBatches } from './table-scan.ts';
-import type { TableReader } from './table-search.ts';
+import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH, PAGE_BYTES } from './format/existence-files.ts';
+import type { MemTable } from './mem-table/mem-table.ts';
+import { type EntryBatch, readBatches } from './format/table-scan.ts';
+import type { TableReader } from './tables/tables.ts';
 
-const FOLDER = 'index/stream-existence';
-export const EXISTENCE_DATA_PATH = `${FOLDER}/streamExistenceFilter.dat`;
-export const EXISTENCE_CHECKPOINT_PATH = `${FOLDER}/streamExistenceFilter.chk`;
-/** Unit in which changes are written. Pages that were never used are zeros, and take no room on a disk that knows holes. */
-export const PAGE_BYTES = 8_192;
 /** Bytes read or written before other work gets to run. */
 const SLICE_BYTES = 1_048_576;
 const SLICE_PAGES = SLICE_BYTES / PAGE_BYTES;

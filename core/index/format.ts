@@ -6,9 +6,8 @@ import { decodeText } from '../base/text.ts';
 import { isLineSound, isTooCorrupt, LINE_BYTES, readBloomHeader } from './format/bloom.ts';
 import { parseIndexMap } from './format/index-map.ts';
 import { compareEntries, entryBytesOf, FILE_TYPE_TABLE, HEADER_BYTES, TableEntry, tableCorrupt, type TableShape } from './format/table-format.ts';
-import { TABLE_PROOFS_FORMAT } from './table-proofs.ts';
-import { shapeOf, TableSource } from './table-scan.ts';
-import { checkMd5 } from './table-verify.ts';
+import { TABLE_PROOFS_FORMAT } from './tables/table-proofs.ts';
+import { shapeOf, TableSource, checkMd5 } from './format/table-scan.ts';
 
 /** The files of the index, for whoever looks into them. */
 

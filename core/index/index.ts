@@ -11,14 +11,14 @@ import { Background } from './background.ts';
 import { type EntryList, IndexEntry } from './format/entries.ts';
 import { ExistenceFilter, buildExistence } from './existence-filter.ts';
 import { checkSettings, DEFAULT_INDEX_SETTINGS, type IndexSettings } from './index-settings.ts';
-import type { MemTableColumns } from './mem-table.ts';
-import { MemTables } from './mem-tables.ts';
-import { Merging } from './merging.ts';
+import type { MemTableColumns } from './mem-table/mem-table.ts';
+import { MemTables } from './mem-table/mem-tables.ts';
+import { Merging } from './tables/merging.ts';
 import { type StreamHasher, streamHasher } from '../base/stream-hash.ts';
-import { type EntryBatch, readBatches } from './table-scan.ts';
-import { scavengeTables, type TableScavenge } from './table-scavenge.ts';
-import { TableProofs } from './table-proofs.ts';
-import { TableStore } from './table-store.ts';
+import { type EntryBatch, readBatches } from './format/table-scan.ts';
+import { scavengeTables, type TableScavenge } from './tables/table-scavenge.ts';
+import { TableProofs } from './tables/table-proofs.ts';
+import { TableStore } from './tables/table-store.ts';
 
 /** Memtables that may wait to be written before writers are held back. */
 const FROZEN_MAX = 1;

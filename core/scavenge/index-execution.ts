@@ -1,7 +1,7 @@
 import { TABLE_VERSION, type TableEntry } from '../index/format/table-format.ts';
-import { TableSource } from '../index/table-scan.ts';
+import { TableSource } from '../index/format/table-scan.ts';
 import type { TableExecuted, TableExecution } from '../index/api.ts';
-import { type TableWriter, withWriter } from '../index/table-write.ts';
+import { type TableWriter, withWriter } from '../index/format/table-writer.ts';
 import type { JobContext } from '../ports/jobs.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { isMetastream } from '../streams/format/names.ts';

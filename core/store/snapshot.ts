@@ -1,9 +1,8 @@
 import { putI64 } from '../base/bytes.ts';
 import { BlockCache } from '../cache/cache.ts';
 import { isSkuaError, SkuaError } from '../base/errors.ts';
-import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../index/existence-filter.ts';
-import { INDEX_FOLDER, INDEX_MAP_PATH, parseIndexMap } from '../index/format/index-map.ts';
-import type { IndexMap } from '../index/format/index-map.ts';
+import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../index/format/existence-files.ts';
+import { INDEX_FOLDER, INDEX_MAP_PATH, parseIndexMap, type IndexMap } from '../index/format/index-map.ts';
 import { bloomPathOf } from '../index/format/table-format.ts';
 import { HEADER_BYTES, parseChunkFileNames } from '../log/format/chunk-format.ts';
 import type { ChunkTable } from '../log/api.ts';
@@ -16,8 +15,7 @@ import type { Storage } from '../ports/storage.ts';
 import { isProofName, PROOF_FOLDER } from '../integrity/format/layout.ts';
 import { DATABASE_FOLDER } from '../scavenge/format/files.ts';
 import { ensureNodeId } from './format/node-id.ts';
-import { StorageSource } from './source.ts';
-import type { BackupSource, Snapshot, SnapshotCheckpoints, SnapshotFile, SnapshotKind } from './source.ts';
+import { StorageSource, type BackupSource, type Snapshot, type SnapshotCheckpoints, type SnapshotFile, type SnapshotKind } from './source.ts';
 
 /** How often the index map is read anew when it names files that have gone meanwhile. */
 const MAP_READS_MAX = 16;

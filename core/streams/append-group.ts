@@ -1,6 +1,6 @@
 import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import { putI32 } from '../base/bytes.ts';
-import { EventColumns } from '../index/event-columns.ts';
+import { EventColumns } from '../index/intake/intake.ts';
 import { EPOCH_STREAM } from '../log/format/epochs.ts';
 import {
   encodeEpoch, encodePrepare, type EpochRecord, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, type PrepareInput, TOMBSTONE, viewOf,

@@ -1,6 +1,6 @@
 import { i32 } from '../base/bytes.ts';
 import { SkuaError } from '../base/errors.ts';
-import { EventColumns } from '../index/event-columns.ts';
+import { EventColumns } from '../index/intake/intake.ts';
 import {
   decodeEpoch, type EpochRecord, FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, FRAME_SOUND, isRecordLength, PREPARE, PrepareFields, RecordFrame, recordTimestampAt, streamOf, SYSTEM,
   takeFrame, timestampMsAt, timestampTicksAt, TOMBSTONE,

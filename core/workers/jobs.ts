@@ -1,5 +1,5 @@
 import { BACKUP_JOBS } from '../backup/jobs.ts';
-import { TABLE_JOBS } from '../index/table-jobs.ts';
+import { TABLE_JOBS } from '../index/jobs/jobs.ts';
 import { LOG_JOBS } from '../log/scrub/scrub.ts';
 import type { Job } from '../ports/jobs.ts';
 import { PROOF_JOBS } from '../integrity/chain/jobs.ts';

@@ -1,8 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { Digests } from '../../core/ports/digests.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
-import { MERGE_TABLES_JOB } from '../../core/index/table-merge.ts';
-import { PROVE_TABLE_JOB } from '../../core/index/table-verify.ts';
+import { MERGE_TABLES_JOB, PROVE_TABLE_JOB } from '../../core/index/jobs/jobs.ts';
 import { VERIFY_CHUNK_JOB } from '../../core/log/scrub/scrub.ts';
 import { LEAVES_JOB, TAIL_JOB } from '../../core/integrity/chain/jobs.ts';
 import { nodeDigests } from '../digests.ts';

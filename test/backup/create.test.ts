@@ -7,7 +7,7 @@ import { StorageSource } from '../../core/store/source.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { BLOB_FRAME_LOCAL_BYTES } from '../../core/backup/format/blob-format.ts';
-import { EXISTENCE_DATA_PATH } from '../../core/index/existence-filter.ts';
+import { EXISTENCE_DATA_PATH } from '../../core/index/format/existence-files.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import { backUpNode, backUpSource, danglingIn, filesOf } from '../support/backup/backup-kit.ts';

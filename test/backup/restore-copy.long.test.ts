@@ -3,7 +3,7 @@ import { readNodeId } from '../../core/store/format/node-id.ts';
 import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
 import type { CopyRestoreOptions } from '../../core/backup/restore/restore-copy.ts';
 import { COPY_MARKER, RESTORE_MARKER } from '../../core/log/format/markers.ts';
-import { TABLE_PROOFS_NAME } from '../../core/index/table-proofs.ts';
+import { TABLE_PROOFS_NAME } from '../../core/index/tables/table-proofs.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';

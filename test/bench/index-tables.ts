@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { INDEX_FOLDER, loadIndexMap, newGuid, saveIndexMap } from '../../core/index/format/index-map.ts';
 import { bloomPathOf } from '../../core/index/format/table-format.ts';
-import { TableWriter } from '../../core/index/table-write.ts';
+import { TableWriter } from '../../core/index/format/table-writer.ts';
 import type { JobContext } from '../../core/ports/jobs.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';

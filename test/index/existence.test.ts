@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { bloomFileBytes } from '../../core/index/format/bloom.ts';
-import { EXISTENCE_CHECKPOINT_PATH as CHK, EXISTENCE_DATA_PATH as DAT, ExistenceFilter } from '../../core/index/existence-filter.ts';
+import { ExistenceFilter } from '../../core/index/existence-filter.ts';
+import { EXISTENCE_CHECKPOINT_PATH as CHK, EXISTENCE_DATA_PATH as DAT } from '../../core/index/format/existence-files.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { EntryList, IndexEntry } from '../../core/index/format/entries.ts';
-import { MemTable, MemTableRooms } from '../../core/index/mem-table.ts';
+import { MemTable, MemTableRooms } from '../../core/index/mem-table/mem-table.ts';
 import { Random } from '../support/random.ts';
 import { type Item, type Key, NaiveIndex } from './world.ts';
 

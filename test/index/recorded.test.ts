@@ -6,7 +6,7 @@ import { IndexEntry } from '../../core/index/format/entries.ts';
 import { BlockCache } from '../../core/cache/cache.ts';
 import { loadIndexMap } from '../../core/index/format/index-map.ts';
 import { BloomBudget, openTableBloom } from '../../core/index/format/table-bloom.ts';
-import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
+import { TABLE_JOBS } from '../../core/index/jobs/jobs.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';

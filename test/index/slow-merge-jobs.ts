@@ -1,4 +1,4 @@
-import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
+import { TABLE_JOBS } from '../../core/index/jobs/jobs.ts';
 import type { Job } from '../../core/ports/jobs.ts';
 
 /** The jobs of index tables, but for merges that go on until they are ended. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { StreamIndex } from '../../core/index/index.ts';
-import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
+import { TABLE_JOBS } from '../../core/index/jobs/jobs.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';

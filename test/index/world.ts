@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { BlockCache } from '../../core/cache/cache.ts';
 import { EntryList, IndexEntry } from '../../core/index/format/entries.ts';
-import { MemTable } from '../../core/index/mem-table.ts';
+import { MemTable } from '../../core/index/mem-table/mem-table.ts';
 import { Hash64, streamHasher } from '../../core/base/stream-hash.ts';
 import type { IndexSettings } from '../../core/index/index-settings.ts';
 import { type IndexPorts, StreamIndex, type StreamIndexOptions } from '../../core/index/index.ts';
-import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
+import { TABLE_JOBS } from '../../core/index/jobs/jobs.ts';
 import { HIT } from '../../core/base/step.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { JobContext } from '../../core/ports/jobs.ts';

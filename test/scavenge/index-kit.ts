@@ -1,9 +1,9 @@
 import { encodeFooter, encodeHeader } from '../../core/log/format/chunk-format.ts';
 import { encodePrepare, prepareFrameBytes } from '../../core/log/format/records.ts';
 import { putI32, putI64 } from '../../core/base/bytes.ts';
-import { TABLE_JOBS } from '../../core/index/table-jobs.ts';
-import type { TableExecuted, TableExecution } from '../../core/index/table-store.ts';
-import type { TableReport } from '../../core/index/table-scavenge.ts';
+import { TABLE_JOBS } from '../../core/index/jobs/jobs.ts';
+import type { TableExecuted, TableExecution } from '../../core/index/tables/table-store.ts';
+import type { TableReport } from '../../core/index/tables/table-scavenge.ts';
 import { Hash64, streamHasher, type StreamHasher } from '../../core/base/stream-hash.ts';
 import type { StreamIndex } from '../../core/index/index.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';

@@ -1,5 +1,5 @@
-import { MemTable, type MemTableColumns } from '../../core/index/mem-table.ts';
-import { WRITE_TABLE_JOB, type WriteTableArgs } from '../../core/index/table-write.ts';
+import { MemTable, type MemTableColumns } from '../../core/index/mem-table/mem-table.ts';
+import { WRITE_TABLE_JOB, type WriteTableArgs } from '../../core/index/jobs/jobs.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Job, JobContext, JobOptions } from '../../core/ports/jobs.ts';

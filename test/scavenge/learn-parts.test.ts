@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { EntryList, IndexEntry } from '../../core/index/format/entries.ts';
-import { MemTable } from '../../core/index/mem-table.ts';
+import { MemTable } from '../../core/index/mem-table/mem-table.ts';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { FrozenMemTable } from '../../core/scavenge/sources/run-index.ts';
 import { SeenHashes, SeenNames } from '../../core/scavenge/seen-names.ts';

@@ -1,10 +1,10 @@
 import { BlockCache } from '../../core/cache/cache.ts';
 import { equalBytes } from '../../core/base/bytes.ts';
 import { saveIndexMap, loadIndexMap, newGuid } from '../../core/index/format/index-map.ts';
-import { MemTable } from '../../core/index/mem-table.ts';
+import { MemTable } from '../../core/index/mem-table/mem-table.ts';
 import { Hash64, streamHasher, type StreamHasher } from '../../core/base/stream-hash.ts';
-import { WRITE_TABLE_JOB, type WriteTableArgs } from '../../core/index/table-write.ts';
-import { TableSource } from '../../core/index/table-scan.ts';
+import { WRITE_TABLE_JOB, type WriteTableArgs } from '../../core/index/jobs/jobs.ts';
+import { TableSource } from '../../core/index/format/table-scan.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import { parseChunkFileNames, takeInventory } from '../../core/log/format/chunk-format.ts';
 import { readHeader } from '../../core/log/format/chunk-files.ts';

@@ -1,6 +1,6 @@
 import type { StoredEvent, EventStore } from '../../core/streams/api.ts';
 import { loadIndexMap } from '../../core/index/format/index-map.ts';
-import { readBatches } from '../../core/index/table-scan.ts';
+import { readBatches } from '../../core/index/format/table-scan.ts';
 import type { StreamHasher } from '../../core/base/stream-hash.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { verifyDirectory } from '../../core/integrity/integrity.ts';

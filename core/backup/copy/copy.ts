@@ -1,24 +1,21 @@
 import { equalBytes, putI64 } from '../../base/bytes.ts';
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
-import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
+import { EXISTENCE_DATA_PATH } from '../../index/format/existence-files.ts';
 import { INDEX_FOLDER } from '../../index/format/index-map.ts';
 import { ongoingFileBytes, parseChunkFileNames } from '../../log/format/chunk-format.ts';
 import { COPY_MARKER } from '../../log/format/markers.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
 import { isOwnName } from '../../ports/own-names.ts';
-import { folderOf } from '../../ports/storage.ts';
-import type { Storage, StorageFile } from '../../ports/storage.ts';
+import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
 import { PROOF_FOLDER, PROOF_HEAD_BYTES } from '../../integrity/format/layout.ts';
 import { DATABASE_FOLDER } from '../../scavenge/format/files.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import { NODE_ID_FILE, readNodeId } from '../../store/format/node-id.ts';
 import type { BackupSource, Snapshot, SnapshotFile, SnapshotKind } from '../../store/api.ts';
-import { copyIndexPart } from './index-part.ts';
-import type { CopySource } from './index-part.ts';
-import { bytesOf, CopyTarget, UNFINISHED } from './target.ts';
-import type { CopyProgress, CopyStep } from './target.ts';
+import { copyIndexPart, type CopySource } from './index-part.ts';
+import { bytesOf, CopyTarget, UNFINISHED, type CopyProgress, type CopyStep } from './target.ts';
 
 /** Every folder of a data directory. */
 const FOLDERS = ['', INDEX_FOLDER, folderOf(EXISTENCE_DATA_PATH), DATABASE_FOLDER, PROOF_FOLDER];

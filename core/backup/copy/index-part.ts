@@ -1,14 +1,13 @@
 import { equalBytes } from '../../base/bytes.ts';
 import { SkuaError, isSkuaError } from '../../base/errors.ts';
-import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
+import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../../index/format/existence-files.ts';
 import { INDEX_FOLDER, INDEX_MAP_PATH } from '../../index/format/index-map.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { isOwnName, isTableFile } from '../../ports/own-names.ts';
 import { folderOf } from '../../ports/storage.ts';
 import { DATABASE_FOLDER } from '../../scavenge/format/files.ts';
 import type { BackupSource, SnapshotFile, SnapshotKind } from '../../store/api.ts';
-import { bytesOf } from './target.ts';
-import type { CopyTarget } from './target.ts';
+import { bytesOf, type CopyTarget } from './target.ts';
 
 /** How often an index map that is not there yet is looked for again, and the time between two looks. */
 const MAP_LOOKS_MAX = 100;

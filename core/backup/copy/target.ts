@@ -1,6 +1,6 @@
 import { equalBytes, nonZeroRuns } from '../../base/bytes.ts';
 import { SkuaError } from '../../base/errors.ts';
-import { PAGE_BYTES } from '../../index/existence-filter.ts';
+import { PAGE_BYTES } from '../../index/format/existence-files.ts';
 import { FOOTER_BYTES } from '../../log/format/chunk-format.ts';
 import { ChunkProof } from '../../log/format/chunk-proof.ts';
 import type { Digests } from '../../ports/digests.ts';

@@ -1,13 +1,12 @@
 import { SkuaError } from '../../base/errors.ts';
 import { readBloomHeader } from '../../index/format/bloom.ts';
-import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
+import { EXISTENCE_DATA_PATH } from '../../index/format/existence-files.ts';
 import { putRestoreMarker, RESTORE_MARKER } from '../../log/format/markers.ts';
 import { isOwnName, listedNames } from '../../ports/own-names.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { PROOF_FOLDER } from '../../integrity/format/layout.ts';
 import { openStore } from '../../store/store.ts';
-import { endRestoreWhenAborted } from './files.ts';
-import type { RestoreWorld } from './files.ts';
+import { endRestoreWhenAborted, type RestoreWorld } from './files.ts';
 
 /** Folders with files of Skua, in the order in which they are cleared. The log goes last. */
 export const DATA_FOLDERS = ['index/scavenging', 'index/stream-existence', 'index', PROOF_FOLDER, ''];

@@ -1,6 +1,6 @@
 import { nonZeroRuns, putI64 } from '../../base/bytes.ts';
 import { SkuaError } from '../../base/errors.ts';
-import { EXISTENCE_DATA_PATH, PAGE_BYTES } from '../../index/existence-filter.ts';
+import { EXISTENCE_DATA_PATH, PAGE_BYTES } from '../../index/format/existence-files.ts';
 import { ChunkProof } from '../../log/format/chunk-proof.ts';
 import { createFile } from '../../ports/durability.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -13,8 +13,7 @@ import type { StoreIndexOptions, StoreWorld } from '../../store/store.ts';
 import { type Watch, writeContent } from '../../ports/write-content.ts';
 import type { Repository } from '../repository/api.ts';
 import type { BlobRef, ManifestFile } from '../format/manifest.ts';
-import { isLocal, lanesFor, openForJob } from '../repository/repository.ts';
-import type { BackupLanes, RepositorySpec } from '../repository/repository.ts';
+import { isLocal, lanesFor, openForJob, type BackupLanes, type RepositorySpec } from '../repository/repository.ts';
 
 /** What the dry start opens the store with, besides what every restore needs. `jobs` work on the directory to restore to. */
 interface DryStart extends Pick<StoreWorld, 'jobs' | 'log' | 'meter'>, Omit<StoreIndexOptions, 'verify'> {

@@ -1,4 +1,4 @@
-import { TABLE_JOBS } from '../../index/table-jobs.ts';
+import { TABLE_JOBS } from '../../index/jobs/jobs.ts';
 import { LOG_JOBS } from '../../log/scrub/scrub.ts';
 import { InlineJobs } from '../../memory/inline-jobs.ts';
 import { silentLog } from '../../ports/log.ts';

@@ -1,5 +1,5 @@
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
-import { EXISTENCE_DATA_PATH } from '../../index/existence-filter.ts';
+import { EXISTENCE_DATA_PATH } from '../../index/format/existence-files.ts';
 import { INDEX_FOLDER } from '../../index/format/index-map.ts';
 import { parseChunkFileNames, takeInventory } from '../../log/format/chunk-format.ts';
 import { readHeader } from '../../log/format/chunk-files.ts';

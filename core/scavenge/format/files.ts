@@ -2,7 +2,7 @@ import { i64 } from '../../base/bytes.ts';
 import { isSkuaError } from '../../base/errors.ts';
 import { INDEX_FOLDER } from '../../index/format/index-map.ts';
 import type { TableShape } from '../../index/format/table-format.ts';
-import { shapeOf } from '../../index/table-scan.ts';
+import { shapeOf } from '../../index/format/table-scan.ts';
 import { decodeHeader, HEADER_BYTES } from '../../log/format/chunk-format.ts';
 import { hasFooter } from '../../log/format/chunk-files.ts';
 import { isChunkName, isLeftoverName } from '../../ports/own-names.ts';

@@ -3,7 +3,7 @@ import type { BlockCache } from '../../cache/cache.ts';
 import { END, HIT, isMiss, type Outcome, untilHit } from '../../base/step.ts';
 import { EntryList, IndexEntry } from '../../index/format/entries.ts';
 import type { MemTableColumns, TableReader } from '../../index/api.ts';
-import { sortedHeads } from '../../index/table-write.ts';
+import { sortedHeads } from '../../index/mem-table/mem-table.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame, TOMBSTONE } from '../../log/format/records.ts';
 import type { RunChunks } from './run-chunks.ts';
 

@@ -1,6 +1,6 @@
 import { BlockCache } from '../../cache/cache.ts';
 import { BloomBudget } from '../../index/format/table-bloom.ts';
-import { TableReader } from '../../index/table-search.ts';
+import { TableReader } from '../../index/tables/tables.ts';
 import type { JobContext } from '../../ports/jobs.ts';
 import { silentLog } from '../../ports/log.ts';
 import type { ScavengeState } from '../../ports/scavenge-state.ts';

@@ -4,7 +4,7 @@ import { SkuaError } from '../../base/errors.ts';
 import { BloomFilter, checkLines, isTooCorrupt, LINE_BYTES, readBloomHeader } from '../../index/format/bloom.ts';
 import type { TableBloom } from '../../index/format/table-bloom.ts';
 import { ENTRY_BYTES, FOOTER_BYTES, HEADER_BYTES as TABLE_HEADER_BYTES, MD5_BYTES, MIDPOINT_BYTES, readShape, tableCorrupt } from '../../index/format/table-format.ts';
-import { Midpoints, TableReader } from '../../index/table-search.ts';
+import { Midpoints, TableReader } from '../../index/tables/tables.ts';
 import { HEADER_BYTES } from '../../log/format/chunk-format.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import type { StorageFile } from '../../ports/storage.ts';

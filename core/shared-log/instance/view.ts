@@ -4,7 +4,7 @@ import type { Miss, Outcome } from '../../base/step.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { IndexEntry } from '../../index/format/entries.ts';
 import type { EntryList } from '../../index/format/entries.ts';
-import { MemTable } from '../../index/mem-table.ts';
+import { MemTable } from '../../index/mem-table/mem-table.ts';
 import { chunkFileName, encodeHeader, HEADER_BYTES } from '../../log/format/chunk-format.ts';
 import type { ChunkFooter, ChunkHeader } from '../../log/format/chunk-format.ts';
 import { ChunkTable } from '../../log/chunk-table/chunk-table.ts';

@@ -1,5 +1,5 @@
 import { SkuaError } from '../../base/errors.ts';
-import { TABLE_JOBS } from '../../index/table-jobs.ts';
+import { TABLE_JOBS } from '../../index/jobs/jobs.ts';
 import { InlineJobs } from '../../memory/inline-jobs.ts';
 import type { DryRunReport, Explanation, OlderPoint, ScavengeOptions, ScavengeProgress } from '../../scavenge/api.ts';
 import { SCAVENGE_JOBS } from '../../scavenge/jobs.ts';

@@ -1,5 +1,5 @@
 import { SkuaError } from '../../base/errors.ts';
-import { shapeOf } from '../../index/table-scan.ts';
+import { shapeOf } from '../../index/format/table-scan.ts';
 import { isOfKind } from '../../ports/object-kinds.ts';
 import { listAll, type ObjectInfo } from '../../ports/object-store.ts';
 import type { StorageFile } from '../../ports/storage.ts';

@@ -1,11 +1,11 @@
 import type { BlockCache } from '../../cache/cache.ts';
 import { HIT } from '../../base/step.ts';
 import { INDEX_FOLDER, loadIndexMap, newGuid, saveIndexMap } from '../../index/format/index-map.ts';
-import { replayLog } from '../../index/replay.ts';
+import { replayLog } from '../../index/intake/intake.ts';
 import { StreamIndex } from '../../index/index.ts';
 import { bloomPathOf } from '../../index/format/table-format.ts';
-import { MERGE_TABLES_JOB, type MergeTablesArgs } from '../../index/table-merge.ts';
-import { removeTable } from '../../index/table-write.ts';
+import { MERGE_TABLES_JOB, type MergeTablesArgs } from '../../index/jobs/jobs.ts';
+import { removeTable } from '../../index/format/table-writer.ts';
 import { TOMBSTONE } from '../../log/format/records.ts';
 import type { JobOptions, Jobs } from '../../ports/jobs.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';

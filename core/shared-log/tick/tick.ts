@@ -1,7 +1,7 @@
 import { BlockCache } from '../../cache/cache.ts';
 import { isSkuaError } from '../../base/errors.ts';
 import type { StreamIndex } from '../../index/index.ts';
-import { TABLE_JOBS } from '../../index/table-jobs.ts';
+import { TABLE_JOBS } from '../../index/jobs/jobs.ts';
 import { InlineJobs } from '../../memory/inline-jobs.ts';
 import type { ObjectInfo } from '../../ports/object-store.ts';
 import type { ScavengeStates } from '../../ports/scavenge-state.ts';

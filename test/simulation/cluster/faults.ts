@@ -9,7 +9,7 @@ interface Edit { readonly file: string; readonly is: string; readonly becomes: s
 export const FAULTS: Readonly<Record<string, readonly Edit[]>> = {
   'no-fence': [{ file: 'test/simulation/cluster/forwarding.ts', is: 'log!.epoch?.number === epoch', becomes: 'true' }],
   'epoch-expects-nothing': [{ file: 'core/cluster/copy/member-log.ts', is: 'return !isFirst || (known?.number ?? -1) !== after ? lost() : {', becomes: 'return {' }],
-  'existence-filter-not-fed': [{ file: 'core/index/event-columns.ts', is: 'if (this.#begins[i] === 1) index.addStream(hi, lo, position);', becomes: '' }],
+  'existence-filter-not-fed': [{ file: 'core/index/intake/intake.ts', is: 'if (this.#begins[i] === 1) index.addStream(hi, lo, position);', becomes: '' }],
   'chunk-ended-by-intention': [{ file: 'core/cluster/copy/copy-head.ts', is: 'if (this.#applied === this.#known && log.end < this.#nextStart) await', becomes: 'await' }],
   'no-comparison-at-opening': [
     { file: 'core/cluster/copy/compare.ts', is: 'export async function checkLastBytes({ table, manifest, objects }: CompareParts): Promise<number> {', becomes: 'export async function checkLastBytes({ table, manifest, objects }: CompareParts): Promise<number> { return COMPARED_BYTES;' },

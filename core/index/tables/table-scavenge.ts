@@ -1,7 +1,7 @@
-import { isSkuaError, SkuaError } from '../base/errors.ts';
-import type { JobOptions } from '../ports/jobs.ts';
-import type { Log } from '../ports/log.ts';
-import type { TableReader } from './table-search.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import type { JobOptions } from '../../ports/jobs.ts';
+import type { Log } from '../../ports/log.ts';
+import type { TableReader } from './tables.ts';
 import type { TableExecuted, TableExecution, TableStore } from './table-store.ts';
 
 /** What the scavenging of index tables and whoever directs it say to each other. */

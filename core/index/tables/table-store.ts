@@ -1,22 +1,21 @@
-import type { BlockCache } from '../cache/cache.ts';
-import { isSkuaError, SkuaError } from '../base/errors.ts';
-import type { Proof } from '../log/api.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Digests } from '../ports/digests.ts';
-import type { Ids } from '../ports/ids.ts';
-import type { JobOptions, Jobs } from '../ports/jobs.ts';
-import type { Log } from '../ports/log.ts';
-import { isExpectedName, isOwnName, listedNames } from '../ports/own-names.ts';
-import type { Storage } from '../ports/storage.ts';
-import { EMPTY_INDEX_MAP, INDEX_FOLDER, INDEX_MAP_PATH, type IndexMap, loadIndexMap, newGuid, saveIndexMap } from './format/index-map.ts';
-import type { MemTableColumns } from './mem-table.ts';
-import { BloomBudget } from './format/table-bloom.ts';
-import { type MergeTablesArgs, MERGE_TABLES_JOB } from './table-merge.ts';
+import type { BlockCache } from '../../cache/cache.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import type { Proof } from '../../log/api.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Digests } from '../../ports/digests.ts';
+import type { Ids } from '../../ports/ids.ts';
+import type { JobOptions, Jobs } from '../../ports/jobs.ts';
+import type { Log } from '../../ports/log.ts';
+import { isExpectedName, isOwnName, listedNames } from '../../ports/own-names.ts';
+import type { Storage } from '../../ports/storage.ts';
+import { EMPTY_INDEX_MAP, INDEX_FOLDER, INDEX_MAP_PATH, type IndexMap, loadIndexMap, newGuid, saveIndexMap } from '../format/index-map.ts';
+import type { MemTableColumns } from '../mem-table/mem-table.ts';
+import { BloomBudget } from '../format/table-bloom.ts';
+import { type MergeTablesArgs, MERGE_TABLES_JOB, WRITE_TABLE_JOB, type WriteTableArgs, VERIFY_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult, verifyTable } from '../jobs/jobs.ts';
 import { isProven, loadTableProofs, proveTable, saveTableProofs } from './table-proofs.ts';
-import { VERIFY_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult, verifyTable } from './table-verify.ts';
-import { WRITE_TABLE_JOB, type WriteTableArgs, removeTable } from './table-write.ts';
-import { TableReader } from './table-search.ts';
-import { bloomPathOf } from './format/table-format.ts';
+import { removeTable } from '../format/table-writer.ts';
+import { TableReader } from './tables.ts';
+import { bloomPathOf } from '../format/table-format.ts';
 
 export interface TableStoreOptions {
   readonly ports: {

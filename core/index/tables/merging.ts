@@ -1,9 +1,9 @@
-import { isSkuaError } from '../base/errors.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Ids } from '../ports/ids.ts';
-import type { Log } from '../ports/log.ts';
-import { Background } from './background.ts';
-import { newGuid } from './format/index-map.ts';
+import { isSkuaError } from '../../base/errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Ids } from '../../ports/ids.ts';
+import type { Log } from '../../ports/log.ts';
+import { Background } from '../background.ts';
+import { newGuid } from '../format/index-map.ts';
 import type { FullLevel, TableStore } from './table-store.ts';
 
 /** Most tables that a merge takes, where levels are full with fewer: each is read through a buffer of 1 MiB. */

@@ -1,12 +1,12 @@
-import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../cache/cache.ts';
-import { END, HIT, isMiss, type Miss, type Outcome } from '../base/step.ts';
-import type { Proof } from '../log/api.ts';
-import type { Log } from '../ports/log.ts';
-import type { Storage, StorageFile } from '../ports/storage.ts';
-import type { EntryList, IndexEntry } from './format/entries.ts';
-import { type BloomBudget, openTableBloom, type TableBloom } from './format/table-bloom.ts';
-import { bloomPathOf, HEADER_BYTES, MIDPOINT_BYTES, midpointCount, midpointIndex, readEntry, tableCorrupt, TableEntry, type TableShape } from './format/table-format.ts';
-import { openTable, READ_BYTES } from './table-scan.ts';
+import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../../cache/cache.ts';
+import { END, HIT, isMiss, type Miss, type Outcome } from '../../base/step.ts';
+import type { Proof } from '../../log/api.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Storage, StorageFile } from '../../ports/storage.ts';
+import type { EntryList, IndexEntry } from '../format/entries.ts';
+import { type BloomBudget, openTableBloom, type TableBloom } from '../format/table-bloom.ts';
+import { bloomPathOf, HEADER_BYTES, MIDPOINT_BYTES, midpointCount, midpointIndex, readEntry, tableCorrupt, TableEntry, type TableShape } from '../format/table-format.ts';
+import { openTable, READ_BYTES } from '../format/table-scan.ts';
 
 /** Ranges of at most this many entries are fetched at once; larger ones are halved by single entries first. */
 const WINDOW_ENTRIES_MAX = 1_024;

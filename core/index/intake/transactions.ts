@@ -1,6 +1,6 @@
-import { HIT, untilHit } from '../base/step.ts';
-import type { LogReader } from '../log/api.ts';
-import { decodeCommit, FLAG_TRANSACTION_END, parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/format/records.ts';
+import { HIT, untilHit } from '../../base/step.ts';
+import type { LogReader } from '../../log/api.ts';
+import { decodeCommit, FLAG_TRANSACTION_END, parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../../log/format/records.ts';
 
 /**
  * Visits the prepares of the explicit transaction that the commit record in `commit` ends, in log order.

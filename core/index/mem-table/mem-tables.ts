@@ -1,5 +1,5 @@
-import { SkuaError } from '../base/errors.ts';
-import { type EntryList, IndexEntry } from './format/entries.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { type EntryList, IndexEntry } from '../format/entries.ts';
 import { MemTable, MemTableRooms } from './mem-table.ts';
 
 /** Share of a memtable that is full when the worker that will write it is called. */

@@ -1,5 +1,7 @@
-import type { Storage, StorageFile } from '../ports/storage.ts';
-import { FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, readEntry, readShape, TableEntry, tableCorrupt, type TableShape } from './format/table-format.ts';
+import { equalBytes } from '../../base/bytes.ts';
+import type { Digest, Digests } from '../../ports/digests.ts';
+import type { Storage, StorageFile } from '../../ports/storage.ts';
+import { FOOTER_BYTES, HEADER_BYTES, MD5_BYTES, readEntry, readShape, TableEntry, tableCorrupt, type TableShape } from './table-format.ts';
 
 /** Bytes read at once. */
 export const READ_BYTES = 1_048_576;
@@ -116,4 +118,16 @@ export async function* readBatches(storage: Storage, path: string): AsyncGenerat
   } finally {
     await source.close();
   }
+}
+
+/** Feeds the whole file but the digest at its end to `each`, and says whether the digest fits. */
+export async function checkMd5(file: StorageFile, digests: Digests, each: (done: number) => Promise<void>): Promise<boolean> {
+  const digest: Digest = digests.md5();
+  const end = file.size - MD5_BYTES;
+  for (let at = 0; at < end; at += READ_BYTES) {
+    digest.update(await file.read(at, Math.min(READ_BYTES, end - at)));
+    await each(Math.min(at + READ_BYTES, end));
+  }
+  const stored = await file.read(end, MD5_BYTES);
+  return stored.length === MD5_BYTES && equalBytes(digest.finish(), 0, stored, 0, MD5_BYTES);
 }

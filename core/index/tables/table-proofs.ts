@@ -1,13 +1,13 @@
-import { isSkuaError, SkuaError } from '../base/errors.ts';
-import { isSameStamp, type Proof, readProofs, stampOf, writeProofs } from '../log/format/proofs-file.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Digests } from '../ports/digests.ts';
-import type { Jobs } from '../ports/jobs.ts';
-import type { Log } from '../ports/log.ts';
-import type { Storage } from '../ports/storage.ts';
-import { INDEX_FOLDER } from './format/index-map.ts';
-import type { TableReader } from './table-search.ts';
-import { PROVE_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult } from './table-verify.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { isSameStamp, type Proof, readProofs, stampOf, writeProofs } from '../../log/format/proofs-file.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Digests } from '../../ports/digests.ts';
+import type { Jobs } from '../../ports/jobs.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Storage } from '../../ports/storage.ts';
+import { INDEX_FOLDER } from '../format/index-map.ts';
+import type { TableReader } from './tables.ts';
+import { PROVE_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult } from '../jobs/jobs.ts';
 
 /**
  * In the folder of the index: the tables that were proved, as a clean stop has left them. It is there between a clean stop and the next start

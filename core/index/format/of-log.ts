@@ -1,8 +1,8 @@
-import { END, HIT, untilHit } from '../base/step.ts';
-import type { ChunkTable } from '../log/api.ts';
-import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf, TOMBSTONE } from '../log/format/records.ts';
-import type { Storage } from '../ports/storage.ts';
-import { Hash64, type StreamHasher } from '../base/stream-hash.ts';
+import { END, HIT, untilHit } from '../../base/step.ts';
+import type { ChunkTable } from '../../log/api.ts';
+import { FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf, TOMBSTONE } from '../../log/format/records.ts';
+import type { Storage } from '../../ports/storage.ts';
+import { Hash64, type StreamHasher } from '../../base/stream-hash.ts';
 import type { EntryBatch } from './table-scan.ts';
 import { readBatches } from './table-scan.ts';
 
