@@ -8,8 +8,8 @@ import type { Digest } from '../ports/digests.ts';
 import { damageOf, documentParts, type Fields, type FileFormat, type FormatWorld, jsonOf, lineParts, type LookedInto, type Part, section, wholeOf } from '../ports/file-format.ts';
 import { decodeText } from '../base/text.ts';
 import { ANCHOR_FORMAT, CHAIN_FORMAT, CHAIN_PATH, type ChainFile, CUT, decodeLeavesHeader, decodeReceiptHeader, EVENT_FORMAT, HASH_BYTES, isSame, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, NO_LEAF, parseAnchor, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, REWRITTEN, VOID } from './format/layout.ts';
-import { sha256By } from './chain/sha256.ts';
-import { parseEventProof } from './chain/verify-event.ts';
+import { sha256By } from './format/sha256.ts';
+import { parseEventProof } from './format/event-proof.ts';
 
 /** The files of the chain of hashes, and what is exported of it, for whoever looks into them. */
 

@@ -23,7 +23,7 @@ import { MemoryScavengeStates } from '../memory/memory-scavenge-state.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { ScavengeStates } from '../ports/scavenge-state.ts';
 import type { Storage } from '../ports/storage.ts';
-import { openProofs, type ProofKeeper } from '../integrity/chain/keeper.ts';
+import { openProofs, type ProofKeeper } from '../integrity/chain/chain.ts';
 import type { Scavenger } from '../scavenge/api.ts';
 import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeStore } from '../scavenge/run-context.ts';
 import { createScavenger } from '../scavenge/scavenge.ts';

@@ -1,4 +1,4 @@
-import { Anchoring } from '../../core/integrity/chain/anchoring.ts';
+import { Anchoring } from '../../core/integrity/anchoring/anchoring.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { OpenStore } from '../../core/store/store.ts';

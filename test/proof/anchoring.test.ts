@@ -8,7 +8,7 @@ import { MemoryObjects } from '../support/memory-objects.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { Anchoring, type AnchorPlace } from '../../core/integrity/chain/anchoring.ts';
+import { Anchoring, type AnchorPlace } from '../../core/integrity/anchoring/anchoring.ts';
 import { type Anchor, ANCHOR_FORMAT, parseAnchor } from '../../core/integrity/format/layout.ts';
 import { decodeText } from '../../core/base/text.ts';
 import { openS3 } from '../../infra/s3/objects.ts';

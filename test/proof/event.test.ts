@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { inclusionPath, Tree } from '../../core/integrity/chain/tree.ts';
-import { sha256By } from '../../core/integrity/chain/sha256.ts';
-import { parseEventProof, verifyEvent } from '../../core/integrity/chain/verify-event.ts';
+import { sha256By } from '../../core/integrity/format/sha256.ts';
+import { parseEventProof, verifyEvent } from '../../core/integrity/format/event-proof.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { fromHex, toHex } from '../../core/base/hex.ts';
 import { nodeDigests } from '../../infra/digests.ts';

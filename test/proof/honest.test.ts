@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
-import { LEAVES_JOB } from '../../core/integrity/chain/jobs.ts';
+import { LEAVES_JOB } from '../../core/integrity/jobs/jobs.ts';
 import { JOBS } from '../../core/workers/jobs.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';

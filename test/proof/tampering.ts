@@ -1,6 +1,6 @@
 import type { Storage } from '../../core/ports/storage.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { verifyProof } from '../../core/integrity/chain/verify.ts';
+import { verifyProof } from '../../core/integrity/verify-chain/verify-chain.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import type { Anchor } from '../../core/integrity/format/layout.ts';
 import { Random } from '../support/random.ts';

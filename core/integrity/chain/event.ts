@@ -6,9 +6,9 @@ import type { Digests } from '../../ports/digests.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { type Anchor, chainStart, decodeLeavesHeader, EVENT_FORMAT, HASH_BYTES, isSame, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, leavesPath, type Sha256 } from '../format/layout.ts';
 import { openChunkFile, recordRuns } from './record-file.ts';
-import { sha256By } from './sha256.ts';
+import { sha256By } from '../format/sha256.ts';
 import { inclusionPath, Tree } from './tree.ts';
-import type { EventProof } from './verify-event.ts';
+import type { EventProof } from '../format/event-proof.ts';
 
 interface EventProofParts {
   readonly storage: Storage;

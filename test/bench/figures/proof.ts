@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { NODE_FLAGS, startHttpLoad, startServer } from '../child.ts';
 import type { Server } from '../child.ts';
-import type { ProofKeeper } from '../../../core/integrity/chain/keeper.ts';
+import type { ProofKeeper } from '../../../core/integrity/chain/chain.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
 import { systemClock } from '../../../infra/clock.ts';

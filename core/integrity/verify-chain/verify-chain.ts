@@ -6,7 +6,7 @@ import { findLogEnd } from '../../log/log-end/log-end.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { type Anchor, chainLink, chainStart, isSame, type Sha256 } from '../format/layout.ts';
-import { sha256By } from './sha256.ts';
+import { sha256By } from '../format/sha256.ts';
 import { Accumulated, leavesOf } from './verify-leaves.ts';
 import { type Receipts, readReceipts, type StateAt } from './verify-receipts.ts';
 import { type ChunkPlace, ChunkRecords, type Found, type Run } from './verify-records.ts';

@@ -13,14 +13,14 @@ import type { Storage } from '../../ports/storage.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import { timestampText } from '../../base/time.ts';
 import { proveRecord } from './event.ts';
-import { COMPARE_JOB, type CompareArgs, type CompareResult, LEAVES_JOB, type LeavesArgs, TAIL_JOB, type TailArgs, type TailResult } from './jobs.ts';
+import { COMPARE_JOB, type CompareArgs, type CompareResult, LEAVES_JOB, type LeavesArgs, TAIL_JOB, type TailArgs, type TailResult } from '../jobs/jobs.ts';
 import {
   type Anchor, ANCHOR_FORMAT, CHAIN_FORMAT, CHAIN_ID_BYTES, CHAIN_PATH, type ChainFile, chainLink, chainStart, CUT, decodeLeavesHeader, decodeReceiptHeader, encodeReceiptHeader, isCount, isHex, isSame,
   LEAVES_HEADER_BYTES, leavesPath, numberedAs, PROOF_FOLDER, RECEIPT_HEADER_BYTES, type ReceiptHeader, receiptPath, REWRITTEN, type Sha256, VOID,
 } from '../format/layout.ts';
-import { sha256By } from './sha256.ts';
+import { sha256By } from '../format/sha256.ts';
 import type { TreeState } from './tree.ts';
-import type { EventProof } from './verify-event.ts';
+import type { EventProof } from '../format/event-proof.ts';
 
 /** Longest file `chain`. */
 const CHAIN_BYTES_MAX = 4_096;

@@ -2,7 +2,7 @@ import { isSkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Meter } from '../../ports/meter.ts';
-import type { ProofKeeper } from './keeper.ts';
+import type { ProofKeeper } from '../chain/chain.ts';
 import type { Anchor } from '../format/layout.ts';
 import { afterDelay } from '../../base/background.ts';
 
