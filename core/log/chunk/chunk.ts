@@ -235,13 +235,15 @@ export class Chunk {
 
 /** Bytes read at once. */
 const SCAN_READ_BYTES = 1_048_576;
+
 /** Sees every record once; a promise is waited for before the next record. */
 export type RecordVisitor = (frame: RecordFrame) => void | Promise<void>;
 /** Is told when all records of a block were seen that end in it: its length, and its bytes as they lie in the file. A promise is waited for. */
 export type BlockVisitor = (bytes: number, block: Uint8Array) => void | Promise<void>;
 
 /**
- * The same for one chunk: records at or after `from`, in the order in which they lie in the file. Records that lie
+ * Reads the records of one chunk at or after `from`, in the order in which they lie in the file, past the block cache, and one
+ * block ahead of the one that is looked at. `onBlock` is told the bytes passed. Records that lie
  * whole in one block are given as views of it, one behind the other; only one that two blocks share is put together.
  * With `reusesBlocks` the views are good only until `onBlock` has been told of their block and what it returned has
  * been waited for.

@@ -4,6 +4,10 @@ import type { Storage } from '../../ports/storage.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import { replaceFile } from '../../ports/durability.ts';
 
+/** In the data directory: the chunk files that were proved, each with its length, its modification time, and when. It only saves work. */
+export const PROOFS_FILE = 'proven-chunks';
+export const PROOFS_FORMAT = 'skua proven chunks 1';
+
 /** Files that are named at most; what is proved beyond them is proved again after a start. */
 const PROOFS_MAX = 100_000;
 /** A longer file is none of ours. */
@@ -67,7 +71,3 @@ function headOf(text: string, digests: Digests, format: string): string {
 function notOurs(path: string): SkuaError {
   return new SkuaError('io_error', `${path} is not as it was written.`, { path });
 }
-
-/** In the data directory: the chunk files that were proved, each with its length, its modification time, and when. It only saves work. */
-export const PROOFS_FILE = 'proven-chunks';
-export const PROOFS_FORMAT = 'skua proven chunks 1';

@@ -220,6 +220,7 @@ export class ChunkProofs {
   }
 }
 
+/** A completed chunk file, and the one that is being written. */
 export const VERIFY_CHUNK_JOB = 'log.verify-chunk';
 export const VERIFY_BLOCKS_JOB = 'log.verify-blocks';
 
@@ -244,4 +245,6 @@ const verifyChunk = (async ({ name, bytesPerSecond = 0 }: VerifyChunkArgs, conte
 
 /** Compares the blocks of the chunk that is being written with the checksums beside it, as far as these vouch for it; gives the numbers of those that differ. */
 const verifyBlocks = (async ({ name, bytesPerSecond = 0 }: VerifyChunkArgs, context) => compareBlocks(context.storage, name, context.digests, paced(context, await context.storage.size(name) ?? 0, bytesPerSecond))) satisfies Job;
+
+/** What workers do for the log. */
 export const LOG_JOBS: Readonly<Record<string, Job>> = { [VERIFY_CHUNK_JOB]: verifyChunk, [VERIFY_BLOCKS_JOB]: verifyBlocks };
