@@ -86,6 +86,15 @@ function* unresolved(file: string, text: string): Generator<readonly [at: number
   }
 }
 
+/** What pages call programs of their readers. */
+const NO_SOURCES = ['erasure.test.mjs'];
+const SOURCE = /`((?:[\w.-]+\/)*[\w.-]+\.(?:ts|tsx|mjs))`/g;
+
+/** Sources that a page names, with or without the folders before them, and that are nowhere. */
+function missingSources(page: string, text: string, ends: ReadonlySet<string>): string[] {
+  return [...text.matchAll(SOURCE)].filter(([, name]) => !ends.has(name!.replace(/^(?:\.\.?\/)+/, '')) && !NO_SOURCES.includes(name!)).map(([, name]) => `${page}: ${name}`);
+}
+
 /** What names something that is not there, with its place. */
 function brokenIn(file: string, text: string): string[] {
   if (!/\.md\b|\]\(|ections? \d/.test(text)) return [];
@@ -96,6 +105,14 @@ test('every page, heading and rule that a text of this repository names is there
   const files = globSync(TEXTS, { cwd: ROOT, exclude: LEFT_OUT }).sort();
   expect(files.length).toBeGreaterThan(1_000);
   expect(files.flatMap((file) => brokenIn(file, readFileSync(join(ROOT, file), 'utf8')))).toEqual([]);
+});
+
+test('every file of the sources that a page names is there', () => {
+  const sources = globSync([`${FOLDERS}/**/*.{ts,tsx,mjs}`, '*.mjs'], { cwd: ROOT, exclude: ['**/node_modules/**', '**/dist/**'] });
+  const ends = new Set(sources.flatMap((file) => file.split('/').map((_, i, all) => all.slice(i).join('/'))));
+  const pages = globSync([`${FOLDERS}/**/*.md`, '*.md'], { cwd: ROOT, exclude: LEFT_OUT });
+  expect(pages.flatMap((page) => missingSources(page, readFileSync(join(ROOT, page), 'utf8'), ends))).toEqual([]);
+  expect(missingSources('a.md', '`log.ts`, `core/log/log.ts`, `core/gone/log.ts`, `gone.ts`', ends)).toEqual(['a.md: core/gone/log.ts', 'a.md: gone.ts']);
 });
 
 test('what is not there is told with its file and line', () => {
