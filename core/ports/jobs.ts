@@ -8,7 +8,7 @@ import type { ScavengeStates } from './scavenge-state.ts';
 import type { Storage } from './storage.ts';
 
 /**
- * Runs long core work off the request loop. A job is named in `core/workers/jobs.ts`; it reads immutable files and its
+ * Runs long core work off the request loop. A job is named in `core/jobs/jobs.ts`; it reads immutable files and its
  * arguments only, and writes new files. Arguments, progress and result are structured-cloneable values; typed arrays
  * over a SharedArrayBuffer are shared and not copied.
  */

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { jobAborted, jobUnknown } from '../../core/memory/inline-jobs.ts';
 import type { Job, JobContext, JobProgress } from '../../core/ports/jobs.ts';
 import { streamHasher } from '../../core/base/stream-hash.ts';

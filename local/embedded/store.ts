@@ -1,4 +1,4 @@
-import { BACKUP_JOB } from '../../core/backup/jobs.ts';
+import { BACKUP_JOB } from '../../core/backup/jobs/jobs.ts';
 import type { BackupJobArgs, BackupJobResult, RepositorySpec } from '../../core/backup/api.ts';
 import type { Manifest } from '../../core/backup/format/manifest.ts';
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';

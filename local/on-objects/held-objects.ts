@@ -1,6 +1,6 @@
 import { holdEnded, holdOf } from '../../core/store/hold.ts';
 import type { StoreHold, Snapshot } from '../../core/store/api.ts';
-import { BACKUP_JOB } from '../../core/backup/jobs.ts';
+import { BACKUP_JOB } from '../../core/backup/jobs/jobs.ts';
 import type { BackupJobArgs } from '../../core/backup/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../../core/shared-log/api.ts';
@@ -8,7 +8,7 @@ import { objectSource } from '../../core/shared-log/overlay/overlay.ts';
 import type { ObjectSource } from '../../core/shared-log/shared-log.ts';
 import { InlineJobs, jobUnknown } from '../../core/memory/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { openObjects } from '../../infra/objects/open.ts';

@@ -5,7 +5,7 @@ import type { Repository } from '../../core/backup/repository/api.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
 import { RESTORE_MARKER } from '../../core/log/format/markers.ts';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';

@@ -12,7 +12,7 @@ import type { OpenStore } from '../../core/store/store.ts';
 import { streamHasher } from '../../core/base/stream-hash.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/base/text.ts';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { createApp, routesFor } from '../../handlers/app.ts';
 import { DEFAULT_OPTIONS } from '../../handlers/http/context.ts';
 import { PersistentSubscriptionsService } from '../../handlers/grpc/messages/persistent-subscriptions.ts';

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { StreamIndex } from '../../core/index/index.ts';
 import { TableSource } from '../../core/index/format/table-scan.ts';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { mkdtemp, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { PROVE_TABLE_AGAIN_AFTER_MS, TABLE_PROOFS_NAME } from '../../core/index/tables/table-proofs.ts';
 import { PROVE_TABLE_JOB, type VerifyTableArgs } from '../../core/index/jobs/jobs.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';

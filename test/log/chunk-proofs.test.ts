@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { PROVE_AGAIN_AFTER_MS, PROVE_AGAIN_BYTES_PER_SECOND, VERIFY_CHUNK_JOB, type VerifyChunkArgs } from '../../core/log/scrub/scrub.ts';
 import { PROOFS_FILE } from '../../core/log/format/proofs-file.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';

@@ -9,7 +9,7 @@ import { silentLog } from '../../core/ports/log.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { openProofs } from '../../core/integrity/chain/chain.ts';
 import { type Anchor, CUT, encodeReceiptHeader, receiptPath, decodeReceiptHeader, NO_LEAF, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, REWRITTEN, VOID } from '../../core/integrity/format/layout.ts';
 import { sha256By } from '../../core/integrity/format/sha256.ts';

@@ -3,7 +3,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import { LEAVES_JOB } from '../../core/integrity/jobs/jobs.ts';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';

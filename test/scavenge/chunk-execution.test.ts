@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { SkuaError } from '../../core/base/errors.ts';
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
 import { VERIFY_CHUNK_JOB } from '../../core/log/scrub/scrub.ts';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import type { JobContext } from '../../core/ports/jobs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';

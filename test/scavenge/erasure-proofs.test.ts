@@ -5,7 +5,7 @@ import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
 import { encodeText } from '../../core/base/text.ts';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ERASURE_REPORT, fakeErasure, PROOF_ID } from '../support/fake-erasure.ts';
 import { FakeScavenger } from '../support/fake-scavenger.ts';

@@ -1,6 +1,6 @@
 import { MemTable, type MemTableColumns } from '../../core/index/mem-table/mem-table.ts';
 import { WRITE_TABLE_JOB, type WriteTableArgs } from '../../core/index/jobs/jobs.ts';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Job, JobContext, JobOptions } from '../../core/ports/jobs.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';

@@ -5,7 +5,7 @@ import { MemTable } from '../../core/index/mem-table/mem-table.ts';
 import { Hash64, streamHasher, type StreamHasher } from '../../core/base/stream-hash.ts';
 import { WRITE_TABLE_JOB, type WriteTableArgs } from '../../core/index/jobs/jobs.ts';
 import { TableSource } from '../../core/index/format/table-scan.ts';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { parseChunkFileNames, takeInventory } from '../../core/log/format/chunk-format.ts';
 import { readHeader } from '../../core/log/format/chunk-files.ts';
 import { openCompleted, scanChunk } from '../../core/log/chunk/chunk.ts';

@@ -1,5 +1,5 @@
 import { isSkuaError } from '../../core/base/errors.ts';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';

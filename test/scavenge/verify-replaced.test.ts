@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { VERIFY_CHUNK_JOB } from '../../core/log/scrub/scrub.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';

@@ -1,6 +1,6 @@
 import { BlockCache } from '../../core/cache/cache.ts';
 import { StreamIndex } from '../../core/index/index.ts';
-import { JOBS } from '../../core/workers/jobs.ts';
+import { JOBS } from '../../core/jobs/jobs.ts';
 import { openLog } from '../../core/log/log.ts';
 import type { TransactionLog } from '../../core/log/transaction-log.ts';
 import { encodeCommit } from '../../core/shared-log/format/commit-object.ts';

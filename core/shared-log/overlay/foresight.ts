@@ -2,7 +2,7 @@ import { SkuaError } from '../../base/errors.ts';
 import { TABLE_JOBS } from '../../index/jobs/jobs.ts';
 import { InlineJobs } from '../../memory/inline-jobs.ts';
 import type { DryRunReport, Explanation, OlderPoint, ScavengeOptions, ScavengeProgress } from '../../scavenge/api.ts';
-import { SCAVENGE_JOBS } from '../../scavenge/jobs.ts';
+import { SCAVENGE_JOBS } from '../../scavenge/jobs/jobs.ts';
 import { checkedOptions, dryRunReport, explainStream } from '../../scavenge/launch.ts';
 import { DEFAULT_CONFIG, newId, type ScavengeConfig, type ScavengeDeps } from '../../scavenge/run-context.ts';
 import { RunLog } from '../../scavenge/run-log.ts';

@@ -9,7 +9,7 @@ import type { ScavengeResult } from '../../scavenge/api.ts';
 import { waitingPoint } from '../../scavenge/beginning.ts';
 import { sumsOf, tellEnd } from '../../scavenge/history-repair.ts';
 import { historyStreamOf, HistoryWriter, TRACES_TYPE } from '../../scavenge/history.ts';
-import { SCAVENGE_JOBS } from '../../scavenge/jobs.ts';
+import { SCAVENGE_JOBS } from '../../scavenge/jobs/jobs.ts';
 import { type ActiveRun, checkedOptions, launchRun } from '../../scavenge/launch.ts';
 import { type ScavengeConfig, type ScavengeDeps, type ScavengeStore, stateOptionsOf } from '../../scavenge/run-context.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';

@@ -12,7 +12,7 @@ import type { Storage } from '../../../core/ports/storage.ts';
 import type { ScavengeStore } from '../../../core/scavenge/run-context.ts';
 import type { EventStoreInternals } from '../../../core/streams/streams.ts';
 import { encodeText } from '../../../core/base/text.ts';
-import { JOBS } from '../../../core/workers/jobs.ts';
+import { JOBS } from '../../../core/jobs/jobs.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';

@@ -2,7 +2,7 @@ import { type MemberStore, openMemberStore } from '../../../core/cluster/copy/me
 import { InlineJobs } from '../../../core/memory/inline-jobs.ts';
 import { type Log, silentLog } from '../../../core/ports/log.ts';
 import type { ScavengeStates } from '../../../core/ports/scavenge-state.ts';
-import { JOBS } from '../../../core/workers/jobs.ts';
+import { JOBS } from '../../../core/jobs/jobs.ts';
 import type { SimProcess } from '../shared-log/sim-process.ts';
 import type { SimDisk } from './sim-disk.ts';
 import { CHUNK_BYTES } from './truth.ts';

@@ -5,7 +5,7 @@ import type { Manifest } from '../../../core/backup/format/manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
 import type { RestoreWorld } from '../../../core/backup/restore/files.ts';
 import { snapshotOfDirectory } from '../../../core/store/snapshot.ts';
-import { JOBS } from '../../../core/workers/jobs.ts';
+import { JOBS } from '../../../core/jobs/jobs.ts';
 import { InlineJobs } from '../../../core/memory/inline-jobs.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';

@@ -1,15 +1,15 @@
-import type { Job, JobContext } from '../ports/jobs.ts';
-import { createBackup } from './create/create.ts';
-import type { BackupReport } from './create/create.ts';
-import { STORE_PART_JOB, storePartJob } from './create/store-part.ts';
-import { summaryOf } from './format/manifest.ts';
-import type { Manifest, ManifestSummary } from './format/manifest.ts';
-import { openForJob } from './repository/repository.ts';
-import type { RepositorySpec } from './repository/repository.ts';
-import { RESTORE_FILE_JOB, restoreFileJob } from './restore/files.ts';
-import { StorageSource } from '../store/source.ts';
-import type { Snapshot } from '../store/api.ts';
-import { CHECK_JOBS } from './verify/jobs.ts';
+import type { Job, JobContext } from '../../ports/jobs.ts';
+import { createBackup } from '../create/create.ts';
+import type { BackupReport } from '../create/create.ts';
+import { STORE_PART_JOB, storePartJob } from '../create/store-part.ts';
+import { summaryOf } from '../format/manifest.ts';
+import type { Manifest, ManifestSummary } from '../format/manifest.ts';
+import { openForJob } from '../repository/repository.ts';
+import type { RepositorySpec } from '../repository/repository.ts';
+import { RESTORE_FILE_JOB, restoreFileJob } from '../restore/files.ts';
+import { StorageSource } from '../../store/source.ts';
+import type { Snapshot } from '../../store/api.ts';
+import { CHECK_JOBS } from '../verify/jobs.ts';
 
 /** Name of the job that backs up a snapshot of the node's own files into a repository. */
 export const BACKUP_JOB = 'backup.create';
