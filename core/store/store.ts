@@ -1,5 +1,5 @@
-import { type StoreHold, takeHold } from './hold.ts';
-import { shippableLog, type ShippableLog } from './shippable-log.ts';
+import { type StoreHold, takeHold } from './hold/hold.ts';
+import { shippableLog, type ShippableLog } from './shippable-log/shippable-log.ts';
 import { ensureNodeId } from './format/node-id.ts';
 import { BlockCache } from '../cache/cache.ts';
 import { SkuaError } from '../base/errors.ts';

@@ -1,5 +1,5 @@
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
-import { Holds } from '../../core/store/hold.ts';
+import { Holds } from '../../core/store/hold/hold.ts';
 import { BACKUP_JOB } from '../../core/backup/jobs/jobs.ts';
 import type { BackupJobArgs, BackupJobResult, BackupStatus, BackupRequest, NodeBackupsParts } from '../../core/backup/api.ts';
 import type { Manifest, ManifestSummary } from '../../core/backup/format/manifest.ts';

@@ -1,5 +1,5 @@
 import * as path from 'node:path';
-import { snapshotOfDirectory } from '../../core/store/snapshot.ts';
+import { snapshotOfDirectory } from '../../core/store/snapshot/snapshot.ts';
 import type { BackupSource } from '../../core/store/api.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';

@@ -1,5 +1,5 @@
 import * as path from 'node:path';
-import { snapshotOfDirectory } from '../../core/store/snapshot.ts';
+import { snapshotOfDirectory } from '../../core/store/snapshot/snapshot.ts';
 import { readLogId, removeLogId, writeLogId } from '../../core/cluster/copy/identity.ts';
 import { beginLog, requireNone } from '../../core/cluster/reset.ts';
 import type { ObjectManifest } from '../../core/shared-log/format/manifest.ts';

@@ -1,4 +1,4 @@
-import { holdEnded, holdOf } from '../../core/store/hold.ts';
+import { holdEnded, holdOf } from '../../core/store/hold/hold.ts';
 import type { StoreHold, Snapshot } from '../../core/store/api.ts';
 import { BACKUP_JOB } from '../../core/backup/jobs/jobs.ts';
 import type { BackupJobArgs } from '../../core/backup/api.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { COPY_MARKER } from '../../core/log/format/markers.ts';
-import type { BackupSource } from '../../core/store/source.ts';
+import type { BackupSource } from '../../core/store/source/source.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';

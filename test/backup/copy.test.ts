@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CopySource } from '../../core/backup/copy/index-part.ts';
-import type { SnapshotFile } from '../../core/store/source.ts';
+import type { SnapshotFile } from '../../core/store/source/source.ts';
 import { BLOCK_SUMS_FILE } from '../../core/log/format/block-sums-file.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';

@@ -9,7 +9,7 @@ import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { JobProgress } from '../../core/ports/jobs.ts';
-import type { StoreHold } from '../../core/store/hold.ts';
+import type { StoreHold } from '../../core/store/hold/hold.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';

@@ -3,7 +3,7 @@ import { SEGMENTS_MAX } from '../../core/backup/create/create.ts';
 import { BytePace } from '../../core/backup/create/store-part.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import type { Manifest } from '../../core/backup/format/manifest.ts';
-import { StorageSource } from '../../core/store/source.ts';
+import { StorageSource } from '../../core/store/source/source.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { BLOB_FRAME_LOCAL_BYTES } from '../../core/backup/format/blob-format.ts';

@@ -1,4 +1,4 @@
-import type { BackupSource } from '../../core/store/source.ts';
+import type { BackupSource } from '../../core/store/source/source.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { OpenStore } from '../../core/store/store.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Holds, HOLD_MS, HOLDS_MAX } from '../../core/store/hold.ts';
+import { Holds, HOLD_MS, HOLDS_MAX } from '../../core/store/hold/hold.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { OpenStore } from '../../core/store/store.ts';

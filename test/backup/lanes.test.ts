@@ -10,7 +10,7 @@ import type { BackupLanes } from '../../core/backup/repository/repository.ts';
 import { RESTORE_FILE_JOB } from '../../core/backup/restore/files.ts';
 import type { RestoreFileArgs } from '../../core/backup/restore/files.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
-import { snapshotOfDirectory } from '../../core/store/snapshot.ts';
+import { snapshotOfDirectory } from '../../core/store/snapshot/snapshot.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { silentLog } from '../../core/ports/log.ts';

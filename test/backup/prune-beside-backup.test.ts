@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createBackup } from '../../core/backup/create/create.ts';
 import { pruneRepository } from '../../core/backup/prune/prune.ts';
-import { StorageSource } from '../../core/store/source.ts';
-import type { Snapshot } from '../../core/store/source.ts';
+import { StorageSource } from '../../core/store/source/source.ts';
+import type { Snapshot } from '../../core/store/source/source.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { snapshotOfDirectory, takeSnapshot } from '../../core/store/snapshot.ts';
+import { snapshotOfDirectory, takeSnapshot } from '../../core/store/snapshot/snapshot.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';

@@ -53,7 +53,7 @@ export interface CopyReport {
 }
 
 /**
- * Copies the files of a node into a directory, in the order of its snapshot (core/store/snapshot.ts). A node, of
+ * Copies the files of a node into a directory, in the order of its snapshot (core/store/snapshot/snapshot.ts). A node, of
  * the reference database too, starts on the result when `chaser.chk` has been copied over `truncate.chk`.
  *
  * What a crash leaves: before the marker, what was there; after it, a copy that says it is unfinished and that a repeat

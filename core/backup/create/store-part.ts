@@ -8,7 +8,7 @@ import { endWhenAborted } from '../repository/objects.ts';
 import { RecordTimes } from '../../log/format/record-walk.ts';
 import { lanesFor, openForJob } from '../repository/repository.ts';
 import type { BackupLanes, RepositorySpec } from '../repository/repository.ts';
-import { piecesOf } from '../../store/source.ts';
+import { piecesOf } from '../../store/source/source.ts';
 import type { BackupSource } from '../../store/api.ts';
 
 /** A part of a listed file. */

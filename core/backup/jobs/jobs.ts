@@ -7,7 +7,7 @@ import type { Manifest, ManifestSummary } from '../format/manifest.ts';
 import { openForJob } from '../repository/repository.ts';
 import type { RepositorySpec } from '../repository/repository.ts';
 import { RESTORE_FILE_JOB, restoreFileJob } from '../restore/files.ts';
-import { StorageSource } from '../../store/source.ts';
+import { StorageSource } from '../../store/source/source.ts';
 import type { Snapshot } from '../../store/api.ts';
 import { CHECK_JOBS } from '../verify/jobs.ts';
 

@@ -11,7 +11,7 @@ import { SHIPPED } from '../format/keys.ts';
 import type { ShippedPiece } from '../format/manifest.ts';
 import { damaged } from './objects.ts';
 import type { Sealer } from './objects.ts';
-import { PIECE_BYTES_MAX } from '../../store/shippable-log.ts';
+import { PIECE_BYTES_MAX } from '../../store/shippable-log/shippable-log.ts';
 
 /**
  * Log that was shipped after a manifest. The object's key is made of the manifest and the position where the piece begins, and

@@ -6,7 +6,7 @@ import type { Repository } from '../repository/api.ts';
 import { logEndOf } from '../format/manifest.ts';
 import type { Manifest, ShippedPiece } from '../format/manifest.ts';
 import { nextChunk } from '../repository/shipped.ts';
-import { goesOnAt, nextPiece } from '../../store/shippable-log.ts';
+import { goesOnAt, nextPiece } from '../../store/shippable-log/shippable-log.ts';
 import type { ShippableLog } from '../../store/api.ts';
 
 /** After so many pieces a new base is asked for, and after so many more nothing is shipped without one. */

@@ -1,5 +1,5 @@
-import { chunksUpTo, takeSnapshot } from '../../store/snapshot.ts';
-import { type BackupSource, type Snapshot, StorageSource } from '../../store/source.ts';
+import { chunksUpTo, takeSnapshot } from '../../store/snapshot/snapshot.ts';
+import { type BackupSource, type Snapshot, StorageSource } from '../../store/source/source.ts';
 import { BlockCache } from '../../cache/cache.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { HEADER_BYTES } from '../../log/format/chunk-format.ts';

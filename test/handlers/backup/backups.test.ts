@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { HOLD_MS } from '../../../core/store/hold.ts';
+import { HOLD_MS } from '../../../core/store/hold/hold.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import { BACKUP_ID, fakeBackups, HOLD_ID, SNAPSHOT } from '../../support/backup/fake-backups.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Snapshot } from '../../../core/store/source.ts';
+import type { Snapshot } from '../../../core/store/source/source.ts';
 
 /** The hold routes of a node over files in memory, as far as a client sees them, with faults. */
 

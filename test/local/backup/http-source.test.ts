@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { BackupSource } from '../../../core/store/source.ts';
+import type { BackupSource } from '../../../core/store/source/source.ts';
 import { openHttpSource } from '../../../local/backup/http-source.ts';
 import { NodeClient } from '../../../local/cli/node-client.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { StoreHold } from '../../../core/store/hold.ts';
-import { Holds } from '../../../core/store/hold.ts';
+import type { StoreHold } from '../../../core/store/hold/hold.ts';
+import { Holds } from '../../../core/store/hold/hold.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { createApp } from '../../../handlers/app.ts';

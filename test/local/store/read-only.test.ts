@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { snapshotOfDirectory } from '../../../core/store/snapshot.ts';
+import { snapshotOfDirectory } from '../../../core/store/snapshot/snapshot.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state.ts';

@@ -3,7 +3,7 @@ import type { CreateBackupOptions, CreatedBackup } from '../../../core/backup/cr
 import { blobsOf } from '../../../core/backup/format/manifest.ts';
 import type { Manifest } from '../../../core/backup/format/manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
-import type { BackupSource, Snapshot } from '../../../core/store/source.ts';
+import type { BackupSource, Snapshot } from '../../../core/store/source/source.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import type { OpenStore } from '../../../core/store/store.ts';
 import { nodeDigests } from '../../../infra/digests.ts';

@@ -1,10 +1,10 @@
-import { Holds } from '../../../core/store/hold.ts';
-import type { StoreHold } from '../../../core/store/hold.ts';
+import { Holds } from '../../../core/store/hold/hold.ts';
+import type { StoreHold } from '../../../core/store/hold/hold.ts';
 import type { ManifestSummary } from '../../../core/backup/format/manifest.ts';
 import { NodeBackupChecks } from '../../../core/backup/checks/checks.ts';
 import type { BackupStatus, CheckReport, CheckSubject } from '../../../core/backup/checks/checks.ts';
 import type { BackupOptions, BackupProgress, Backups, LastBackup } from '../../../core/backup/node/backups.ts';
-import type { Snapshot } from '../../../core/store/source.ts';
+import type { Snapshot } from '../../../core/store/source/source.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import { silentLog } from '../../../core/ports/log.ts';

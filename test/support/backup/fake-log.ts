@@ -1,6 +1,6 @@
 import type { Manifest } from '../../../core/backup/format/manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
-import type { ShippableLog } from '../../../core/store/shippable-log.ts';
+import type { ShippableLog } from '../../../core/store/shippable-log/shippable-log.ts';
 import { encodeHeader, HEADER_BYTES } from '../../../core/log/format/chunk-format.ts';
 import { encodePrepare, FLAG_DATA, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FLAG_COMMITTED, prepareFrameBytes } from '../../../core/log/format/records.ts';
 import { guidFromUuidBytes, guidToText } from '../../../core/base/guid.ts';

@@ -4,7 +4,7 @@ import { createBackup } from '../../../core/backup/create/create.ts';
 import type { Manifest } from '../../../core/backup/format/manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
 import type { RestoreWorld } from '../../../core/backup/restore/files.ts';
-import { snapshotOfDirectory } from '../../../core/store/snapshot.ts';
+import { snapshotOfDirectory } from '../../../core/store/snapshot/snapshot.ts';
 import { JOBS } from '../../../core/jobs/jobs.ts';
 import { InlineJobs } from '../../../core/memory/inline-jobs.ts';
 import { silentLog } from '../../../core/ports/log.ts';

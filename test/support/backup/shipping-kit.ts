@@ -6,7 +6,7 @@ import type { BaseReason, ShipperParts } from '../../../core/backup/ship/shipper
 import { listAll } from '../../../core/ports/object-store.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import { MemoryObjects } from '../memory-objects.ts';
-import type { ShippableLog } from '../../../core/store/shippable-log.ts';
+import type { ShippableLog } from '../../../core/store/shippable-log/shippable-log.ts';
 import { ManualClock } from '../manual-clock.ts';
 
 export interface TestShipper { readonly shipper: Shipper; readonly wanted: BaseReason[] }

@@ -1,10 +1,10 @@
-import { SkuaError } from '../base/errors.ts';
-import { fileNotFound } from '../ports/storage.ts';
-import type { Storage, StorageFile } from '../ports/storage.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { fileNotFound } from '../../ports/storage.ts';
+import type { Storage, StorageFile } from '../../ports/storage.ts';
 
 /**
  * The files of one node at one moment. Files that are listed stay readable, and as they are within the listed sizes, until
- * `release`: over a running node a hold provides for that (`core/store/hold.ts`), over a stopped directory its lock.
+ * `release`: over a running node a hold provides for that (`core/store/hold/hold.ts`), over a stopped directory its lock.
  */
 export interface BackupSource {
   readonly snapshot: Snapshot;

@@ -1,8 +1,8 @@
-import { SkuaError } from '../base/errors.ts';
-import { HEADER_BYTES } from '../log/format/chunk-format.ts';
-import type { ChunkTable } from '../log/api.ts';
-import type { Storage } from '../ports/storage.ts';
-import { RecordWalk } from '../log/format/record-walk.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { HEADER_BYTES } from '../../log/format/chunk-format.ts';
+import type { ChunkTable } from '../../log/api.ts';
+import type { Storage } from '../../ports/storage.ts';
+import { RecordWalk } from '../../log/format/record-walk.ts';
 
 /** Log bytes of one piece: whole writes, one of which alone may be longer than a piece should be. */
 export const PIECE_BYTES_MAX = 50_331_648;

@@ -1,18 +1,18 @@
-import { SkuaError } from '../base/errors.ts';
-import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
-import type { StreamIndex } from '../index/index.ts';
-import type { TransactionLog } from '../log/api.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Digests } from '../ports/digests.ts';
-import type { Ids } from '../ports/ids.ts';
-import type { Log } from '../ports/log.ts';
-import type { Storage } from '../ports/storage.ts';
-import type { Scavenger } from '../scavenge/api.ts';
-import { chunksUpTo, takeSnapshot } from './snapshot.ts';
-import type { LogState } from './snapshot.ts';
-import { StorageSource } from './source.ts';
-import type { BackupSource, Snapshot } from './source.ts';
-import { background } from '../base/background.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
+import type { StreamIndex } from '../../index/index.ts';
+import type { TransactionLog } from '../../log/api.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Digests } from '../../ports/digests.ts';
+import type { Ids } from '../../ports/ids.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Storage } from '../../ports/storage.ts';
+import type { Scavenger } from '../../scavenge/api.ts';
+import { chunksUpTo, takeSnapshot } from '../snapshot/snapshot.ts';
+import type { LogState } from '../snapshot/snapshot.ts';
+import { StorageSource } from '../source/source.ts';
+import type { BackupSource, Snapshot } from '../source/source.ts';
+import { background } from '../../base/background.ts';
 
 /** The files of a running node, kept as they are until `release`: no scavenge starts, no merge begins. Appends go on. */
 export interface StoreHold extends BackupSource {
