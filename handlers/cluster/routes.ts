@@ -1,3 +1,4 @@
+import { WRITES_PATH } from '../../core/cluster/writes-elsewhere.ts';
 import { checkCommitsRequest, checkGossip, checkLeadRequest } from '../../core/cluster/membership/check.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { CommitsRequest } from '../../core/ports/peers.ts';
@@ -64,5 +65,5 @@ export const CLUSTER_ROUTES: readonly Route[] = [
   { path: '/cluster/gossip', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', gossip, CLUSTER_DOCS.gossip) } },
   { path: '/cluster/commits', methods: 'GET, OPTIONS', operations: { GET: operation('members', 'here', commits, CLUSTER_DOCS.commits) } },
   { path: '/cluster/lead', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', lead, CLUSTER_DOCS.lead) } },
-  { path: '/cluster/append', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', append, CLUSTER_DOCS.append) } },
+  { path: WRITES_PATH, methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', append, CLUSTER_DOCS.append) } },
 ];

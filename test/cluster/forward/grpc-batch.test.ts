@@ -44,6 +44,23 @@ describe('appends of a batch call', () => {
     expect(call.received.find(({ success }) => success !== undefined)).toMatchObject({ success: { current_revision: '0' } });
   });
 
+  test('do not overtake those that this member has begun to decide when it hears of a leader', async () => {
+    follower.lead.knows(null);
+    const held = members.hold();
+    const [first, second] = idsOf(2);
+    const call = follower.grpc.open(`${STREAMS}/BatchAppend`, [batch('s', first!)], { isOpen: true });
+    await held.begun;
+    follower.lead.knows(leader.lead.self);
+    call.push(batch('s', second!));
+    for (let i = 0; i < 10; i++) await new Promise((resolve) => { setImmediate(resolve); });
+    expect(members.forwarded).toEqual([]);
+    held.go();
+    expect((await call.until(2)).map(({ success }) => success)).toMatchObject([{ current_revision: '0' }, { current_revision: '1' }]);
+    expect([members.forwarded.length, await follower.types('s')]).toEqual([1, [first, second]]);
+    call.halfClose();
+    await call.ended;
+  });
+
   test('are in the log in their order, each expecting the one before, whoever leads and however long each way takes', async () => {
     const ids = idsOf(60);
     // The first ways are the slowest: single requests would overtake one another.

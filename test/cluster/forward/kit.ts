@@ -189,6 +189,20 @@ export class Members {
     return reply;
   }
 
+  /** The next object that is created waits until it is let go. */
+  hold(): { readonly begun: Promise<void>; go(): void } {
+    const { objects } = this.cluster;
+    const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const { create } = objects;
+    objects.create = async (...args) => {
+      objects.create = create;
+      begun.resolve();
+      await held.promise;
+      return create.apply(objects, args);
+    };
+    return { begun: begun.promise, go: () => held.resolve() };
+  }
+
   async close(): Promise<void> {
     for (const { store } of this.all) await store.close();
   }

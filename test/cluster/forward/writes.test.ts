@@ -11,7 +11,7 @@ import { FORWARDED_HEADER } from '../../../handlers/http/forwarded.ts';
 import { encodeText } from '../../../core/base/text.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import { event } from '../copy/kit.ts';
-import { EVENTS, Members, newId, PATIENCE_MS, unreachable } from './kit.ts';
+import { EVENTS, Members, newId, PATIENCE_MS, SECRET, unreachable } from './kit.ts';
 
 let members: Members;
 
@@ -62,6 +62,34 @@ describe('for whom something is written', () => {
     expect(gone.status).toBe(401);
   });
 
+  test('a user who is changed while his write waits for its turn is asked for again', async () => {
+    const { users, append } = await secured();
+    const held = members.hold();
+    const disabling = users.disable('kim');
+    await held.begun;
+    const arrived = Promise.withResolvers<void>();
+    members.wire = (deliver) => {
+      const delivered = deliver();
+      arrived.resolve();
+      return delivered;
+    };
+    const appending = append(as('kim'));
+    await arrived.promise;
+    // The leader has looked him up, and found what is not so any more when his write has its turn.
+    for (let i = 0; i < 10; i++) await new Promise((resolve) => { setImmediate(resolve); });
+    held.go();
+    await disabling;
+    const [gone] = await Promise.all([appending, members.cluster.clock.advance(5_000)]);
+    expect(gone.status).toBe(401);
+  });
+
+  test('a member that does not lead in the epoch of a write says nothing of its users', async () => {
+    const { leader } = await secured();
+    const body = formatWrites(99, [{ by: { name: 'nobody', roles: null, asks: 'list' }, kind: 'append', writes: [{ stream: 's', expectedVersion: ANY, events: [event('t')] }], checks: [], isRepeatable: true, unchanged: [], atMs: null }]);
+    const reply = await leader.app(new Request('http://127.0.0.1:2113/cluster/append', { method: 'POST', headers: { host: '127.0.0.1:2113', 'content-type': 'application/octet-stream', authorization: `Cluster ${SECRET}` }, body: body as Uint8Array<ArrayBuffer> }));
+    expect([reply.status, await reply.json()]).toMatchObject([200, { outcomes: [null] }]);
+  });
+
   test('the list of the stream is the leader\'s, of the moment', async () => {
     const { leader, follower, append } = await secured();
     members.wire = async (deliver, request) => {
@@ -97,6 +125,21 @@ describe('users at a member that does not lead', () => {
       return deliver();
     };
     expect(await follower.send('POST', '/users/ada/command/disable', as('admin'))).toMatchObject({ status: 401 });
+    expect((await follower.send('GET', '/users/ada', as('ada'))).status).toBe(200);
+  });
+
+  test('of two whom another administrator removes at two members at once one remains', async () => {
+    const { follower, leader } = await secured();
+    const zoe = { 'es-trustedauth': 'zoe; $admins', 'content-type': 'application/json' };
+    await follower.send('POST', '/users', zoe, JSON.stringify({ loginName: 'ada', fullName: 'Ada', groups: ['$admins'], password: 'ada-pass' }));
+    let isFirst = true;
+    members.wire = async (deliver) => {
+      if (!isFirst) return deliver();
+      isFirst = false;
+      expect((await leader.send('POST', '/users/admin/command/disable', zoe)).status).toBe(200);
+      return deliver();
+    };
+    expect(await follower.send('POST', '/users/ada/command/disable', zoe)).toMatchObject({ status: 409, text: expect.stringContaining('last_administrator') });
     expect((await follower.send('GET', '/users/ada', as('ada'))).status).toBe(200);
   });
 
