@@ -1,7 +1,7 @@
 import { JsonScanner } from '../base/json-scanner.ts';
 import { Hash64 } from '../base/stream-hash.ts';
 import type { StreamHasher } from '../base/stream-hash.ts';
-import { parseLink } from '../streams/links.ts';
+import { parseLink } from '../streams/format/links.ts';
 import { LINK_TYPE } from '../streams/format/names.ts';
 import type { StoredEvent } from '../streams/api.ts';
 import { decodeText } from '../base/text.ts';

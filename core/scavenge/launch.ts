@@ -1,8 +1,7 @@
 import { isSkuaError, SkuaError } from '../base/errors.ts';
 import type { JobProgress } from '../ports/jobs.ts';
 import type { ScavengePoint } from '../ports/scavenge-state.ts';
-import { checkReadableName } from '../streams/format/names.ts';
-import { notFoundError } from '../streams/store-context.ts';
+import { checkReadableName, notFoundError } from '../streams/format/names.ts';
 import type { DryRunReport, Explanation, OlderPoint, ScavengeOptions, ScavengeProgress, ScavengeResult } from './api.ts';
 import { readLatestPoint, waitingPoint } from './beginning.ts';
 import { DRY_RUN_JOB, type DryRunArgs } from './dry-run.ts';

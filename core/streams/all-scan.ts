@@ -5,7 +5,7 @@ import { COMMIT, type CommitRecord, decodeCommit, FLAG_STREAM_DELETE, FLAG_TRANS
 import { encodeText, internText } from '../base/text.ts';
 import type { AllFilter, AllPosition, StoredEvent } from './api.ts';
 import type { CheckpointCount } from './checkpoint-count.ts';
-import type { Lookup } from './lookup.ts';
+import type { Lookup } from './lookup/lookup.ts';
 import type { PageBytes } from '../base/page-bytes.ts';
 import { PAUSE, pageEvent } from './page-scan.ts';
 import { isEmptied } from '../log/format/redaction.ts';

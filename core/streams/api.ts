@@ -1,6 +1,6 @@
 import type { ByteShare } from '../base/byte-budget.ts';
 import type { SkuaError } from '../base/errors.ts';
-export type { EventIndex } from './lookup.ts';
+export type { EventIndex } from './lookup/lookup.ts';
 export type { Retention, RetentionRule, StoredRetention } from './format/retention.ts';
 
 /**

@@ -2,8 +2,7 @@ import { SkuaError } from '../base/errors.ts';
 import { prepareFrameBytes } from '../log/format/records.ts';
 import { ANY, type EndOf, NO_STREAM, STREAM_EXISTS } from './api.ts';
 import type { DeleteRequest, EventsRequest } from './append-request.ts';
-import { METADATA_TYPE } from './format/names.ts';
-import { deletedError } from './store-context.ts';
+import { deletedError, METADATA_TYPE } from './format/names.ts';
 import type { StreamState, StreamVersion } from './stream-state.ts';
 
 /** What requests to write may do, and why they may not. */

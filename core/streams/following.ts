@@ -4,12 +4,12 @@ import { TOMBSTONE } from '../log/format/records.ts';
 import type { AllPosition, StoredEvent, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionCheckpoint, SubscriptionPage } from './api.ts';
 import { CheckpointCount } from './checkpoint-count.ts';
 import { resolveLinks } from './links.ts';
-import { FloorSearch, runSearch } from './lookup.ts';
-import { checkNumber, checkReadableName, isMetastream } from './format/names.ts';
+import { FloorSearch, runSearch } from './lookup/lookup.ts';
+import { checkNumber, checkReadableName, deletedError, isMetastream } from './format/names.ts';
 import { PageBytes, type PageLimits } from '../base/page-bytes.ts';
 import { checkPosition, lastBefore, readAllPart } from './read-all.ts';
 import { type PageSource, readNumber, readPage } from './read-stream.ts';
-import { countRead, deletedError, pageLimits, type StoreContext, viewOf } from './store-context.ts';
+import { countRead, pageLimits, type StoreContext, viewOf } from './store-context.ts';
 import type { StreamView } from './stream-state.ts';
 import { closedError, type Waiters } from './subscriptions.ts';
 

@@ -1,34 +1,13 @@
 import type { Miss } from '../base/step.ts';
-import { TOMBSTONE } from '../log/format/records.ts';
-import { decodeText } from '../base/text.ts';
 import type { StoredEvent } from './api.ts';
+import { type LinkTarget, parseLink } from './format/links.ts';
 import { isMetastream, LINK_TYPE } from './format/names.ts';
 import type { PageBytes } from '../base/page-bytes.ts';
 import { VisibleSearch } from './read-stream.ts';
 import { stateOf, type StoreContext } from './store-context.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
 
-/** Link events. */
-
-const AT = 64;
-const I64_MAX_TEXT = '9223372036854775807';
-
-/** Where a link points. */
-interface LinkTarget {
-  readonly number: number;
-  readonly stream: string;
-}
-
-/** Parses `<number>@<stream>`, split at the first `@`; null when it is no link. */
-export function parseLink(data: Uint8Array): LinkTarget | null {
-  const split = data.indexOf(AT);
-  if (split < 0) return null;
-  const text = decodeText(data.subarray(0, split));
-  if (!/^[+-]?\d{1,19}$/.test(text)) return null;
-  const digits = text.replace(/^[+-]/, '');
-  if (digits.length === I64_MAX_TEXT.length && digits > I64_MAX_TEXT) return null;
-  return { number: Math.min(Number(text), TOMBSTONE), stream: decodeText(data.subarray(split + 1)) };
-}
+/** What links point to. */
 
 /** Links of a page whose targets are looked for at the same time, once one of them is not in memory. */
 const TARGETS_AHEAD = 16;

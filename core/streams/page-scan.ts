@@ -5,7 +5,7 @@ import type { EntryList } from '../index/format/entries.ts';
 import { FLAG_COMMITTED, FLAG_JSON, FLAG_REDACTED, type PrepareFields, type RecordFrame, timestampMsAt, timestampTicksAt } from '../log/format/records.ts';
 import { internText } from '../base/text.ts';
 import type { StoredEvent } from './api.ts';
-import type { Lookup, StreamKey } from './lookup.ts';
+import type { Lookup, StreamKey } from './lookup/lookup.ts';
 import { LINK_TYPE } from './format/names.ts';
 import type { PageBytes } from '../base/page-bytes.ts';
 import { isEmptied } from '../log/format/redaction.ts';

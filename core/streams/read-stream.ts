@@ -1,6 +1,6 @@
 import { HIT, isMiss, type Miss } from '../base/step.ts';
 import type { ReadStreamOptions, StoredEvent, StreamMetadata, StreamPage } from './api.ts';
-import { CeilingSearch, FloorSearch, type Lookup, runSearch, type StreamKey } from './lookup.ts';
+import { CeilingSearch, FloorSearch, type Lookup, runSearch, type StreamKey } from './lookup/lookup.ts';
 import type { PageBytes } from '../base/page-bytes.ts';
 import { commitPositionOf, PageScan, storedEvent } from './page-scan.ts';
 import { isEmptied } from '../log/format/redaction.ts';

@@ -1,7 +1,7 @@
 import { i32 } from '../base/bytes.ts';
 import { END, HIT, isMiss, type Outcome } from '../base/step.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/format/records.ts';
-import { type Lookup, saltAt } from './lookup.ts';
+import { type Lookup, saltAt } from './lookup/lookup.ts';
 import type { StoreContext } from './store-context.ts';
 
 /** Places of a bucket, which together are one line of the processor's memory, and ids that are in it in the mean, at most. */

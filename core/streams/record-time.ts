@@ -3,7 +3,7 @@ import { PrepareFields, RecordFrame, recordTimestampAt, timestampMsAt, timestamp
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
-import type { Lookup } from './lookup.ts';
+import type { Lookup } from './lookup/lookup.ts';
 
 /** Up to this far behind the last record of the log, the clock is taken to have been set right: records get that record's time until it has caught up. */
 const CLOCK_STEP_MAX_MS = 300_000;

@@ -2,7 +2,7 @@ import { equalBytes, i32 } from '../base/bytes.ts';
 import { EntryList } from '../index/format/entries.ts';
 import { END, HIT, isMiss, type Miss } from '../base/step.ts';
 import { NO_STREAM } from './api.ts';
-import { CeilingSearch, type Lookup, type StreamKey } from './lookup.ts';
+import { CeilingSearch, type Lookup, type StreamKey } from './lookup/lookup.ts';
 import type { CheckedEvents } from './pending-request.ts';
 import type { RecentIds } from './recent-ids.ts';
 

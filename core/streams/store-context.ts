@@ -1,4 +1,3 @@
-import { SkuaError } from '../base/errors.ts';
 import type { LogReader } from '../log/api.ts';
 import type { EpochRecord } from '../log/format/records.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -7,8 +6,8 @@ import type { Ids } from '../ports/ids.ts';
 import type { Log } from '../ports/log.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { PageOptions, StoredEvent } from './api.ts';
-import type { EventIndex, Lookup } from './lookup.ts';
-import { isMetastream, originalOf } from './format/names.ts';
+import type { EventIndex, Lookup } from './lookup/lookup.ts';
+import { deletedError, isMetastream, notFoundError, originalOf } from './format/names.ts';
 import type { PageLimits } from '../base/page-bytes.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
 import type { StreamStates } from './stream-states.ts';
@@ -105,14 +104,6 @@ export function stateOf(context: StoreContext, stream: string): StreamState | Pr
 export async function viewOf(context: StoreContext, stream: string): Promise<StreamView> {
   const state = stateOf(context, stream);
   return new StreamView(state instanceof Promise ? await state : state, isMetastream(stream));
-}
-
-export function deletedError(stream: string): SkuaError {
-  return new SkuaError('stream_deleted', `The stream ${stream} was deleted for ever: use another name.`, { stream });
-}
-
-export function notFoundError(stream: string): SkuaError {
-  return new SkuaError('stream_not_found', `There is no stream ${stream}: check the name, or append to create it.`, { stream });
 }
 
 /** Throws unless the stream can be read. */

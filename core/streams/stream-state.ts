@@ -2,7 +2,7 @@ import type { StreamHasher } from '../base/stream-hash.ts';
 import { END, HIT, isMiss, type Miss, type Outcome } from '../base/step.ts';
 import { FLAG_JSON, TOMBSTONE } from '../log/format/records.ts';
 import type { StreamMetadata } from './api.ts';
-import { CeilingSearch, FloorSearch, type Lookup, StreamKey } from './lookup.ts';
+import { CeilingSearch, FloorSearch, type Lookup, StreamKey } from './lookup/lookup.ts';
 import { METASTREAM_METADATA, NO_METADATA, parseMetadata } from './format/metadata.ts';
 import { metastreamOf } from './format/names.ts';
 import { KnownStretches, shownData } from './format/retention.ts';

@@ -1,7 +1,7 @@
 import { Hash64, type StreamHasher } from '../base/stream-hash.ts';
 import { isMiss, type Miss, type Outcome } from '../base/step.ts';
 import { TOMBSTONE } from '../log/format/records.ts';
-import type { Lookup } from './lookup.ts';
+import type { Lookup } from './lookup/lookup.ts';
 import { isMetastream, metastreamOf } from './format/names.ts';
 import { StateLoad, StreamState } from './stream-state.ts';
 

@@ -6,12 +6,12 @@ import type {
 } from './api.ts';
 import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
-import { applyCommitted, type CommittedParts, type CommittedRecords } from './apply-committed.ts';
+import { applyCommitted, type CommittedParts, type CommittedRecords } from './committed/committed.ts';
 import { type AppendRequest, checkExpected, CompleteChunkRequest, DeleteRequest, type EpochDecision, type EpochInput, EpochRequest, EventChecks, EventsRequest, EventTypes } from './append-request.ts';
 import { assertReadable, countRead, DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions, pageLimits, stateOf, type StoreContext, viewOf } from './store-context.ts';
 import { followAll, followStream } from './following.ts';
 import { resolveLink, resolveLinks } from './links.ts';
-import { Lookup } from './lookup.ts';
+import { Lookup } from './lookup/lookup.ts';
 import { checkMeaning, METASTREAM_METADATA } from './format/metadata.ts';
 import { PageBytes } from '../base/page-bytes.ts';
 import { checkNumber, checkReadableName, checkWritableName, isMetastream, POINT_TYPE, POINTS_STREAM } from './format/names.ts';
@@ -23,9 +23,9 @@ import { type StreamState, StreamView } from './stream-state.ts';
 import { StreamStates } from './stream-states.ts';
 import { StreamsRequest } from './streams-request.ts';
 import { messagesOf, Waiters } from './subscriptions.ts';
-export type { CommittedRecords } from './apply-committed.ts';
+export type { CommittedRecords } from './committed/committed.ts';
 export type { EventStoreOptions } from './store-context.ts';
-export type { FoundStream, NamesWanted } from './stream-names.ts';
+export type { FoundStream, NamesWanted } from './find-names/find-names.ts';
 
 interface InternalAppendOptions {
   /** End the chunk behind this write, as a scavenge point needs it. */

@@ -15,7 +15,7 @@ import type { Scavenger } from '../../core/scavenge/api.ts';
 import type { ErasureProofs } from '../../core/scavenge/scavenge.ts';
 import type { Security, Session, Principal } from '../../core/security/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import { StreamNames } from '../../core/streams/stream-names.ts';
+import { StreamNames } from '../../core/streams/find-names/find-names.ts';
 import type { Connectors, WebhookIngest, ArrivalLimits } from '../../core/webhook/api.ts';
 import { ARRIVAL_LIMITS, Arrivals } from '../../core/webhook/ingest/arrivals.ts';
 import type { Fence, Forwarded, Forwarder, Passage } from './cluster.ts';

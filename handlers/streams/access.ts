@@ -1,7 +1,7 @@
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { StreamAction } from '../../core/security/api.ts';
 import type { Authorize, StoredEvent } from '../../core/streams/api.ts';
-import { parseLink } from '../../core/streams/links.ts';
+import { parseLink } from '../../core/streams/format/links.ts';
 import { isMetastream } from '../../core/streams/format/names.ts';
 import type { App, Call } from '../http/context.ts';
 

@@ -1,6 +1,6 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import type { AllPosition } from '../../core/streams/api.ts';
-import { STREAMS_MAX } from '../../core/streams/stream-names.ts';
+import { STREAMS_MAX } from '../../core/streams/find-names/find-names.ts';
 import type { FoundStream, NamesWanted } from '../../core/streams/streams.ts';
 import { timestampText } from '../../core/base/time.ts';
 import { queryOf } from '../http/context.ts';

@@ -10,7 +10,7 @@ import { type DroppedObject, type ObjectChunk, type ObjectFile, type ObjectManif
 import { commitsBetween, listBehind } from '../../core/shared-log/instance/tail.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { eachRecord } from '../../core/streams/apply-committed.ts';
+import { eachRecord } from '../../core/streams/committed/committed.ts';
 import { putFile } from '../log/kit.ts';
 import { concat } from '../proof/proof-kit.ts';
 

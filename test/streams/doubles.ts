@@ -7,7 +7,7 @@ import type { RecordFrame } from '../../core/log/format/records.ts';
 import type { CommitLog } from '../../core/ports/commit-log.ts';
 import { Hash64, streamHasher } from '../../core/base/stream-hash.ts';
 import type { StreamHasher } from '../../core/base/stream-hash.ts';
-import type { EventIndex } from '../../core/streams/lookup.ts';
+import type { EventIndex } from '../../core/streams/lookup/lookup.ts';
 import { Random } from '../support/random.ts';
 
 /** Makes steps miss at random, so that every step is also taken again. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { collidingHasher } from '../support/colliding-hasher.ts';
 import { ANY, type ReadStreamOptions } from '../../core/streams/api.ts';
-import { parseLink } from '../../core/streams/links.ts';
+import { parseLink } from '../../core/streams/format/links.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { brief, codeOf, event, events, numbers, setMetadata, setUp, takeUntil, type Setup } from './setup.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { streamHasher } from '../../core/base/stream-hash.ts';
-import { saltAt, StreamKey } from '../../core/streams/lookup.ts';
+import { saltAt, StreamKey } from '../../core/streams/lookup/lookup.ts';
 import { encodeText } from '../../core/base/text.ts';
 
 it('the salt of a name is the same from its text and from its bytes, wherever these lie and whatever letters it has', () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { OpenStore } from '../../core/store/store.ts';
 import type { ReadAllOptions } from '../../core/streams/api.ts';
-import { type NamesWanted, SLICE_BYTES_MAX, StreamNames } from '../../core/streams/stream-names.ts';
+import { type NamesWanted, SLICE_BYTES_MAX, StreamNames } from '../../core/streams/find-names/find-names.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { Lookup } from '../../core/streams/lookup.ts';
+import { Lookup } from '../../core/streams/lookup/lookup.ts';
 import type { StreamState } from '../../core/streams/stream-state.ts';
 import { StreamStates } from '../../core/streams/stream-states.ts';
 import { MemoryLog, NaiveIndex } from './doubles.ts';

@@ -6,7 +6,7 @@ import { type Commit, encodeCommit } from '../../shared-log/format/commit-object
 import type { Stamp, LastCommit } from '../../shared-log/shared-log.ts';
 import { Head } from '../../shared-log/instance/head.ts';
 import { newestManifestNumber, type ObjectManifest } from '../../shared-log/format/manifest.ts';
-import { ReadRecords } from '../../streams/apply-committed.ts';
+import { ReadRecords } from '../../streams/committed/committed.ts';
 import { checkInLog } from './in-log.ts';
 import { RecentCommits } from './recent-commits.ts';
 

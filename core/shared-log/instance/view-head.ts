@@ -8,7 +8,7 @@ import { Head } from './head.ts';
 import type { LastCommit } from './known-log.ts';
 import { type CurrentView, ObjectView, ViewIndex, type ViewParts } from './view.ts';
 import type { ObjectManifest } from '../format/manifest.ts';
-import { applyToIndex, ReadRecords } from '../../streams/apply-committed.ts';
+import { applyToIndex, ReadRecords } from '../../streams/committed/committed.ts';
 import { background } from '../../base/background.ts';
 
 interface HeadOptions {

@@ -9,7 +9,7 @@ import { removeTable } from '../../index/format/table-writer.ts';
 import { TOMBSTONE } from '../../log/format/records.ts';
 import type { JobOptions, Jobs } from '../../ports/jobs.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
-import { FloorSearch, Lookup, runSearch, StreamKey } from '../../streams/lookup.ts';
+import { FloorSearch, Lookup, runSearch, StreamKey } from '../../streams/lookup/lookup.ts';
 import { POINTS_STREAM } from '../../streams/format/names.ts';
 import { INDEX_CACHE_DEPTH_DEFAULT, type ObjectWorld } from '../api.ts';
 import type { ObjectStorage } from './storage.ts';

@@ -61,6 +61,14 @@ export function checkWritableName(name: string): SkuaError | null {
   return null;
 }
 
+export function deletedError(stream: string): SkuaError {
+  return new SkuaError('stream_deleted', `The stream ${stream} was deleted for ever: use another name.`, { stream });
+}
+
+export function notFoundError(stream: string): SkuaError {
+  return new SkuaError('stream_not_found', `There is no stream ${stream}: check the name, or append to create it.`, { stream });
+}
+
 /** Length in bytes of the UTF-8 form of a well-formed text. */
 export function utf8Length(text: string): number {
   let bytes = text.length;

@@ -1,5 +1,5 @@
 import type { StoredEvent } from '../../../core/streams/api.ts';
-import { parseLink } from '../../../core/streams/links.ts';
+import { parseLink } from '../../../core/streams/format/links.ts';
 import { LINK_TYPE } from '../../../core/streams/format/names.ts';
 import { PREFIX_BYTES } from '../messages/wire.ts';
 import { BINARY_FIELD, createdLength, JSON_FIELD, putCreated, streamFields, typeFields } from './fields.ts';

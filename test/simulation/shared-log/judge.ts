@@ -3,7 +3,7 @@ import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../
 import { decodeCommitObject } from '../../../core/shared-log/format/commit-object.ts';
 import { commitNumberOf } from '../../../core/shared-log/format/keys.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
-import { eachRecord } from '../../../core/streams/apply-committed.ts';
+import { eachRecord } from '../../../core/streams/committed/committed.ts';
 import type { StoredEvent } from '../../../core/streams/api.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import type { Timeline } from '../auto-scavenge/timeline.ts';

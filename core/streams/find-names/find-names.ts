@@ -1,7 +1,7 @@
-import { SkuaError } from '../base/errors.ts';
-import { inParallel } from '../base/in-parallel.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { AllPage, AllPosition, EventStore, StoredEvent, TextMatcher } from './api.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { AllPage, AllPosition, EventStore, StoredEvent, TextMatcher } from '../api.ts';
 
 /**
  * Names of streams. The index knows hashes only, so that whoever looks for a name reads the log: backward, since what is wanted

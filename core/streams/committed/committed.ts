@@ -1,19 +1,19 @@
-import { i32 } from '../base/bytes.ts';
-import { SkuaError } from '../base/errors.ts';
-import { EventColumns } from '../index/intake/intake.ts';
+import { i32 } from '../../base/bytes.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { EventColumns } from '../../index/intake/intake.ts';
 import {
   decodeEpoch, type EpochRecord, FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, FRAME_SOUND, isRecordLength, PREPARE, PrepareFields, RecordFrame, recordTimestampAt, streamOf, SYSTEM,
   takeFrame, timestampMsAt, timestampTicksAt, TOMBSTONE,
-} from '../log/format/records.ts';
-import type { CommitLog } from '../ports/commit-log.ts';
-import type { StreamHasher } from '../base/stream-hash.ts';
-import { type EventIndex, StreamKey } from './lookup.ts';
-import { isMetastream, metastreamOf, originalOf } from './format/names.ts';
-import type { RecentIds } from './recent-ids.ts';
-import type { RecordTime } from './record-time.ts';
-import { shownData } from './format/retention.ts';
-import type { StreamStates } from './stream-states.ts';
-import type { Waiters } from './subscriptions.ts';
+} from '../../log/format/records.ts';
+import type { CommitLog } from '../../ports/commit-log.ts';
+import type { StreamHasher } from '../../base/stream-hash.ts';
+import { type EventIndex, StreamKey } from '../lookup/lookup.ts';
+import { isMetastream, metastreamOf, originalOf } from '../format/names.ts';
+import type { RecentIds } from '../recent-ids.ts';
+import type { RecordTime } from '../record-time.ts';
+import { shownData } from '../format/retention.ts';
+import type { StreamStates } from '../stream-states.ts';
+import type { Waiters } from '../subscriptions.ts';
 
 /** Durable records of the log, one behind the other, as what follows from them. A group of this store has noted it while it was written; `ReadRecords` has read it from bytes. */
 export interface CommittedRecords {

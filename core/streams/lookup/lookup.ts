@@ -1,12 +1,12 @@
-import { equalBytes } from '../base/bytes.ts';
-import { END, HIT, type Outcome, untilHit } from '../base/step.ts';
-import { GuidTexts } from '../base/guid.ts';
-import { EntryList, IndexEntry } from '../index/format/entries.ts';
-import type { StreamIndex } from '../index/index.ts';
-import type { LogReader, ReadFor } from '../log/api.ts';
-import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../log/format/records.ts';
-import { Hash64, type StreamHasher } from '../base/stream-hash.ts';
-import { decodeText, encodeText } from '../base/text.ts';
+import { equalBytes } from '../../base/bytes.ts';
+import { END, HIT, type Outcome, untilHit } from '../../base/step.ts';
+import { GuidTexts } from '../../base/guid.ts';
+import { EntryList, IndexEntry } from '../../index/format/entries.ts';
+import type { StreamIndex } from '../../index/index.ts';
+import type { LogReader, ReadFor } from '../../log/api.ts';
+import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../../log/format/records.ts';
+import { Hash64, type StreamHasher } from '../../base/stream-hash.ts';
+import { decodeText, encodeText } from '../../base/text.ts';
 
 /** Filled and read within the constructor of one key, and never across an await: nobody sees what another one left in it. */
 const scratch = new Hash64();
