@@ -1,4 +1,4 @@
-export type { ScavengeOrders } from './orders.ts';
+export type { ScavengeOrders } from './orders/orders.ts';
 export type { CyclesStore } from './streams.ts';
 
 /** What auto-scavenge offers to handlers, timers and commands. */

@@ -4,7 +4,7 @@ import { note } from './decision.ts';
 import { perform } from './effects.ts';
 import { Lead, NoteLog } from './lead.ts';
 import type { AutoScavengeConfig, AutoScavengeParts } from './lead.ts';
-import { parseSchedule } from './schedule-text.ts';
+import { parseSchedule } from './format/schedule-text.ts';
 import { statusOf } from './state.ts';
 import type { State } from './state.ts';
 

@@ -1,5 +1,5 @@
 import { inTime } from '../ports/in-time.ts';
-import { type AskedOrders, lastReply, NO_ANSWER, startReply, stopReply } from '../auto-scavenge/single-node.ts';
+import { type AskedOrders, lastReply, NO_ANSWER, startReply, stopReply } from '../auto-scavenge/orders/orders.ts';
 import { isSkuaError } from '../base/errors.ts';
 import type { AdminCalls, AdminReply } from '../ports/admin-calls.ts';
 import type { Clock } from '../ports/clock.ts';

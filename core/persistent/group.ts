@@ -1,9 +1,8 @@
-import { ALL_STREAM } from './api.ts';
+import { ALL_STREAM, droppedError, maximumError, tooManyConsumers } from './api.ts';
 import type { ConnectOptions, Delivery, GroupInfo, NackAction } from './api.ts';
 import { CheckpointWriter } from './checkpoints.ts';
 import { Consumer } from './consumer.ts';
 import type { ConsumerGroup } from './consumer.ts';
-import { droppedError, maximumError, tooManyConsumers } from './errors.ts';
 import { figuresOf } from './figures.ts';
 import { Intake } from './intake.ts';
 import { Ledger } from './ledger.ts';

@@ -1,8 +1,7 @@
 import { isSkuaError } from '../base/errors.ts';
 import { checkReadableName, checkWritableName, metastreamOf } from '../streams/format/names.ts';
-import { ALL_STREAM, checkpointStreamOf, parkedStreamOf, STRATEGIES } from './api.ts';
+import { ALL_STREAM, checkpointStreamOf, failedError, parkedStreamOf, STRATEGIES } from './api.ts';
 import type { GroupFilter, GroupSettings, StartFrom } from './api.ts';
-import { failedError } from './errors.ts';
 import type { GroupStore } from './parts.ts';
 import { isAfter } from './positions.ts';
 

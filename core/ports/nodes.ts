@@ -12,7 +12,7 @@ export interface Nodes {
   startScavenge(node: NodeAddress, order: ScavengeOrder, timeoutMs: number): Promise<StartReply>;
   /**
    * The last run since the node's process started. With `order` the node learns that the cluster still waits for the run
-   * of that order: it ends one that nobody has asked for in a long time (core/auto-scavenge/orders.ts).
+   * of that order: it ends one that nobody has asked for in a long time (core/auto-scavenge/orders/orders.ts).
    */
   lastScavenge(node: NodeAddress, order: ScavengeOrder | null, timeoutMs: number): Promise<LastReply>;
   /**

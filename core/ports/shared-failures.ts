@@ -1,3 +1,6 @@
+/** Failures of one user from one place within the window after which the user is locked out there. */
+export const FAILURES_MAX = 10;
+
 /**
  * Failed logins as processes count them together that know of each other by nothing else: without it each of many instances
  * would allow as many guesses as one node does.

@@ -1,7 +1,6 @@
 import { toHex } from '../base/hex.ts';
 import { pageOfKind } from '../ports/object-kinds.ts';
-import type { SharedFailures } from '../ports/shared-failures.ts';
-import { FAILURES_MAX } from '../security/failures.ts';
+import { FAILURES_MAX, type SharedFailures } from '../ports/shared-failures.ts';
 import { encodeText } from '../base/text.ts';
 import type { ObjectWorld } from './api.ts';
 import { FAILURES, FAILURES_PREFIX } from './format/keys.ts';

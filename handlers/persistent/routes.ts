@@ -1,5 +1,4 @@
-import { ALL_STREAM } from '../../core/persistent/api.ts';
-import { noneError } from '../../core/persistent/errors.ts';
+import { ALL_STREAM, noneError } from '../../core/persistent/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { Call, Handler, Reply } from '../http/context.ts';

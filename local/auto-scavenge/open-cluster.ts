@@ -1,4 +1,4 @@
-import { leaseOf, ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
+import { leaseOf, ScavengeOrders } from '../../core/auto-scavenge/orders/orders.ts';
 import type { MemberLog, Membership } from '../../core/cluster/api.ts';
 import { leadAuthority } from '../../core/cluster/authority.ts';
 import { createClusterNodes } from '../../core/cluster/nodes.ts';

@@ -1,4 +1,4 @@
-import { parseScheduleText } from '../../core/auto-scavenge/schedule-text.ts';
+import { parseScheduleText } from '../../core/auto-scavenge/format/schedule-text.ts';
 import type { CompressionMode } from '../../core/backup/repository/api.ts';
 import type { Retention } from '../../core/backup/api.ts';
 import { isSkuaError } from '../../core/base/errors.ts';

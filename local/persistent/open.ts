@@ -1,7 +1,7 @@
 import type { MemberLog, Membership } from '../../core/cluster/api.ts';
 import { leadAuthority } from '../../core/cluster/authority.ts';
 import type { PersistentSubscriptions, PersistentSubscriptionsEngine } from '../../core/persistent/api.ts';
-import { createPersistentSubscriptions } from '../../core/persistent/engine.ts';
+import { createPersistentSubscriptions } from '../../core/persistent/persistent.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { streamHasher } from '../../core/base/stream-hash.ts';

@@ -1,7 +1,7 @@
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import { createAutoScavenge } from '../../core/auto-scavenge/auto-scavenge.ts';
 import { parseFact } from '../../core/auto-scavenge/facts.ts';
-import { leaseOf, ScavengeOrders } from '../../core/auto-scavenge/orders.ts';
+import { leaseOf, ScavengeOrders } from '../../core/auto-scavenge/orders/orders.ts';
 import { CYCLES_STREAM } from '../../core/auto-scavenge/streams.ts';
 import type { ClusterMember, Membership } from '../../core/cluster/api.ts';
 import { createClusterNodes } from '../../core/cluster/nodes.ts';

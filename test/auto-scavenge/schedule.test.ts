@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseSchedule, parseScheduleText } from '../../core/auto-scavenge/schedule-text.ts';
+import { parseSchedule, parseScheduleText } from '../../core/auto-scavenge/format/schedule-text.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { createSchedule } from '../../infra/schedule.ts';
 

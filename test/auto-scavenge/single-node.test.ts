@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createSingleNode, startReply } from '../../core/auto-scavenge/single-node.ts';
-import type { AskedOrders } from '../../core/auto-scavenge/single-node.ts';
+import { type AskedOrders, startReply } from '../../core/auto-scavenge/orders/orders.ts';
+import { createSingleNode } from '../../core/auto-scavenge/single-node/single-node.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { nodeOf, TestClock } from './kit.ts';
 

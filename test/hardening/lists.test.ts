@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createPersistentSubscriptions } from '../../core/persistent/engine.ts';
+import { createPersistentSubscriptions } from '../../core/persistent/persistent.ts';
 import { DEFAULT_SETTINGS, parkedStreamOf } from '../../core/persistent/api.ts';
 import type { PersistentSubscriptionsEngine } from '../../core/persistent/api.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';

@@ -1,6 +1,6 @@
 import { DEFAULT_SETTINGS } from '../../core/persistent/api.ts';
 import type { ConnectOptions, Delivery, GroupConsumer, GroupSettings } from '../../core/persistent/api.ts';
-import { createPersistentSubscriptions } from '../../core/persistent/engine.ts';
+import { createPersistentSubscriptions } from '../../core/persistent/persistent.ts';
 import type { EngineParts, GroupStore } from '../../core/persistent/parts.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { streamHasher } from '../../core/base/stream-hash.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { FAILURE_REQUESTS_A_MINUTE, ObjectFailures } from '../../core/shared-log/shared-failures.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
-import { FAILURES_MAX } from '../../core/security/failures.ts';
+import { FAILURES_MAX } from '../../core/ports/shared-failures.ts';
 import { createSecurity } from '../../core/security/security.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { CountingObjects } from '../support/counting-objects.ts';

@@ -1,6 +1,5 @@
-import { answerId, DEFAULT_SETTINGS, parkedStreamOf } from '../../core/persistent/api.ts';
+import { answerId, DEFAULT_SETTINGS, droppedError, existsError, failedError, maximumError, notFoundError, parkedStreamOf } from '../../core/persistent/api.ts';
 import type { ConnectOptions, Delivery, GroupChange, GroupConsumer, GroupInfo, NackAction, NewGroup, PersistentSubscriptions, StartFrom } from '../../core/persistent/api.ts';
-import { droppedError, existsError, failedError, maximumError, notFoundError } from '../../core/persistent/errors.ts';
 import type { StoredEvent } from '../../core/streams/api.ts';
 
 interface Known {

@@ -1,4 +1,4 @@
-import { orderInStream } from '../../auto-scavenge/orders.ts';
+import { orderInStream } from '../../auto-scavenge/orders/orders.ts';
 import type { CyclesStore } from '../../auto-scavenge/api.ts';
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { guidToText } from '../../base/guid.ts';

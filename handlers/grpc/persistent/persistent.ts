@@ -1,6 +1,5 @@
-import { ALL_STREAM } from '../../../core/persistent/api.ts';
+import { ALL_STREAM, notFoundError } from '../../../core/persistent/api.ts';
 import type { PersistentSubscriptions } from '../../../core/persistent/api.ts';
-import { notFoundError } from '../../../core/persistent/errors.ts';
 import type { AuditAction } from '../../../core/ports/audit.ts';
 import { noteForAudit } from '../../http/context.ts';
 import type { App } from '../../http/context.ts';

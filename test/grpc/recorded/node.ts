@@ -3,7 +3,7 @@ import { silentLog } from '../../../core/ports/log.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { Keys } from '../../../core/ports/keys.ts';
-import { createPersistentSubscriptions } from '../../../core/persistent/engine.ts';
+import { createPersistentSubscriptions } from '../../../core/persistent/persistent.ts';
 import { createSecurity } from '../../../core/security/security.ts';
 import { streamHasher } from '../../../core/base/stream-hash.ts';
 import { createGrpc } from '../../../handlers/grpc.ts';

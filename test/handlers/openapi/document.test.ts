@@ -1,6 +1,6 @@
 import { parkedStreamOf } from '../../../core/persistent/api.ts';
 import { describe, expect, test } from 'vitest';
-import { ScavengeOrders } from '../../../core/auto-scavenge/orders.ts';
+import { ScavengeOrders } from '../../../core/auto-scavenge/orders/orders.ts';
 import { HOLD_MS } from '../../../core/store/hold/hold.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';

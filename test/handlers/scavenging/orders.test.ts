@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ScavengeOrders } from '../../../core/auto-scavenge/orders.ts';
+import { ScavengeOrders } from '../../../core/auto-scavenge/orders/orders.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { harness } from '../harness.ts';
 

@@ -1,4 +1,4 @@
-import type { ScavengeOrders } from '../../../core/auto-scavenge/orders.ts';
+import type { ScavengeOrders } from '../../../core/auto-scavenge/orders/orders.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import type { AdminReply } from '../../../core/ports/admin-calls.ts';
 import { encodeText } from '../../../core/base/text.ts';

@@ -1,10 +1,9 @@
 import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { ANY } from '../streams/api.ts';
 import { METADATA_TYPE, metastreamOf } from '../streams/format/names.ts';
-import { ALL_STREAM, checkpointStreamOf, DEFAULT_SETTINGS, parkedStreamOf } from './api.ts';
+import { ALL_STREAM, checkpointStreamOf, DEFAULT_SETTINGS, existsError, failedError, notFoundError, parkedStreamOf } from './api.ts';
 import type { ConnectOptions, Delivery, GroupChange, GroupConsumer, GroupInfo, NackAction, NewGroup, PersistentSubscriptionsEngine, StartFrom } from './api.ts';
 import { loadCheckpoint, writeInitialCheckpoint } from './checkpoints.ts';
-import { existsError, failedError, notFoundError } from './errors.ts';
 import { Group } from './group.ts';
 import { endOf } from './intake.ts';
 import { DEFAULT_LIMITS, Held } from './limits.ts';

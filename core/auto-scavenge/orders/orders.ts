@@ -1,12 +1,12 @@
-import { isSkuaError, SkuaError } from '../base/errors.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
-import type { ScavengeOrder } from '../ports/nodes.ts';
-import type { LastScavenge, ScavengeOptions, Scavenger } from '../scavenge/api.ts';
-import type { StoredEvent } from '../streams/api.ts';
-import { parseFact } from './facts.ts';
-import { CYCLES_STREAM } from './streams.ts';
-import type { CyclesStore } from './streams.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { LastReply, NoReply, ScavengeOrder, StartReply, StopReply } from '../../ports/nodes.ts';
+import type { LastScavenge, ScavengeOptions, Scavenger } from '../../scavenge/api.ts';
+import type { StoredEvent } from '../../streams/api.ts';
+import { parseFact } from '../facts.ts';
+import { CYCLES_STREAM } from '../streams.ts';
+import type { CyclesStore } from '../streams.ts';
 
 /**
  * The node's side of the cluster's orders. Orders may come late, twice and in any sequence, from a leader that is none
@@ -205,4 +205,35 @@ export async function orderInStream(store: CyclesStore, { attempt }: ScavengeOrd
 function started(events: readonly StoredEvent[], event: StoredEvent, scavengeId: string): OrderInStream {
   const later = events.find(({ number, type }) => number > event.number && type !== '$cluster-members-changed');
   return later === undefined ? { isLate: false, attempt: event.number, scavengeId } : { isLate: true, attempt: later.number, scavengeId: null };
+}
+
+/** What is asked of the orders of a node. */
+export type AskedOrders = Pick<ScavengeOrders, 'start' | 'stop' | 'asked' | 'last'>;
+
+export const NO_ANSWER: NoReply = { kind: 'unreachable', reason: 'no answer in time' };
+
+/** What a node says to an order to start. Never rejects. */
+export async function startReply(orders: AskedOrders, order: ScavengeOrder): Promise<StartReply> {
+  try {
+    return { kind: 'started', scavengeId: (await orders.start(order)).scavengeId };
+  } catch (error) {
+    if (isSkuaError(error, 'scavenge_in_progress') || isSkuaError(error, 'backup_running')) return { kind: 'busy' };
+    return isSkuaError(error, 'late_order') && error.data['seen'] !== undefined ? { kind: 'late' } : { kind: 'failed', reason: String(error) };
+  }
+}
+
+export function lastReply(orders: AskedOrders, order: ScavengeOrder | null): LastReply {
+  if (order !== null) orders.asked(order);
+  const last = orders.last();
+  return { kind: 'last', scavengeId: last?.scavengeId ?? null, result: last?.result ?? 'Unknown' };
+}
+
+/** What a node says to an order to stop, when the run has ended. Never rejects. */
+export async function stopReply(orders: AskedOrders, order: ScavengeOrder, scavengeId: string | null): Promise<StopReply> {
+  try {
+    await orders.stop(order, scavengeId);
+    return { kind: 'stopped' };
+  } catch (error) {
+    return isSkuaError(error, 'scavenge_not_found') ? { kind: 'stopped' } : { kind: 'failed', reason: String(error) };
+  }
 }

@@ -1,5 +1,5 @@
-import { SkuaError } from '../base/errors.ts';
-import type { Schedule } from '../ports/schedule.ts';
+import { SkuaError } from '../../base/errors.ts';
+import type { Schedule } from '../../ports/schedule.ts';
 
 /**
  * The text of a schedule. Exactly five fields (minute, hour, day of month, month, day of week) of digits, names, `*`, `,`, `-`
