@@ -1,6 +1,6 @@
 import { isSkuaError } from '../base/errors.ts';
 import type { LastReply, Nodes, NoReply } from '../ports/nodes.ts';
-import { COMPLETED_TYPE, historyStreamOf } from '../scavenge/history.ts';
+import { COMPLETED_TYPE, historyStreamOf } from '../scavenge/history/history.ts';
 import type { StoredEvent } from '../streams/api.ts';
 import type { AskReply, Effect, Input } from './decision.ts';
 import { jsonObject } from './facts.ts';

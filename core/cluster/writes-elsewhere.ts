@@ -3,7 +3,7 @@ import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { sinceMs, stampOf } from '../shared-log/instance/commit-attempt.ts';
 import { nodeKey } from '../ports/nodes.ts';
 import { SYSTEM } from '../base/principal.ts';
-import type { ScavengeStore } from '../scavenge/scavenge.ts';
+import type { ScavengeStore } from '../scavenge/api.ts';
 import type { AppendResult, EventStore, NewEvent } from '../streams/api.ts';
 import { decodeText } from '../base/text.ts';
 import type { ClusterMember } from './api.ts';

@@ -199,3 +199,8 @@ function isSurrogate(unit: number): boolean { return unit >= 0xd800 && unit <= 0
 export function misused(what: string): SkuaError {
   return new SkuaError('scavenge_failed', `${what} in the scavenge database: this is a defect.`);
 }
+
+/** For one of so many connections, which share the cache. */
+export function stateOptionsOf(config: ScavengeStateOptions, connections: number): ScavengeStateOptions {
+  return { pageSizeBytes: config.pageSizeBytes, cacheBytes: Math.floor(config.cacheBytes / connections), hashUsersCacheEntries: config.hashUsersCacheEntries };
+}

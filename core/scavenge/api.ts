@@ -1,9 +1,19 @@
-import type { ScavengePoint } from '../ports/scavenge-state.ts';
+import type { BlockCache } from '../cache/cache.ts';
+import type { StreamIndex } from '../index/index.ts';
+import type { ProofKeeper } from '../integrity/api.ts';
+import type { ChunkTable } from '../log/api.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Ids } from '../ports/ids.ts';
+import type { Jobs } from '../ports/jobs.ts';
+import type { Log } from '../ports/log.ts';
+import type { Meter } from '../ports/meter.ts';
+import type { ScavengePoint, ScavengeStates } from '../ports/scavenge-state.ts';
+import type { Storage } from '../ports/storage.ts';
 import type { IgnoredMetadata } from '../streams/format/metadata.ts';
 import type { RetentionRule } from '../streams/api.ts';
+import type { EventStoreInternals } from '../streams/streams.ts';
 export type { FileFacts } from './format/files.ts';
-export type { ErasureReport, ProveErasedArgs } from './erasure/job.ts';
-export type { ErasureFinding, ErasureProgress, ErasureSummary } from './erasure/prove-erased.ts';
+export type { ErasureFinding, ErasureProgress, ErasureReport, ErasureSummary, ProveErasedArgs } from './erasure/erasure.ts';
 
 /** Scavenging one node: what administrators, schedules and the command line use. */
 export interface Scavenger {
@@ -158,4 +168,74 @@ export interface Explanation {
   readonly redacted?: { readonly number: number; readonly bytes: number };
   /** The older point to which the next run goes all the same, unless it starts afresh, and what of `removed` that run leaves. */
   readonly waiting?: OlderPoint & { readonly leaves: Explanation['removed'] };
+}
+
+/** How this node scavenges. */
+export interface ScavengeConfig {
+  /** Page of the scavenge database: a power of two from 512 to 65 536. */
+  readonly pageSizeBytes: number;
+  /** Cache of all connections of a run together. */
+  readonly cacheBytes: number;
+  readonly hashUsersCacheEntries: number;
+  readonly disableMerging: boolean;
+  /** Neighbours are executed and merged in one, where merging is not disabled. Not where work is done in parts of limited time and space, each of which must come to some end. */
+  readonly mergesWhileExecuting: boolean;
+  readonly historyMaxAgeDays: number;
+  /** Dangerous: removes tombstones too, so that hard-deleted streams can be written again. */
+  readonly unsafeIgnoreHardDelete: boolean;
+  /** The last event of a soft-deleted stream, which is kept for its number, keeps its data too, as in the reference. */
+  readonly keepsDeletedData: boolean;
+  /** `host:port` under which the events of the history name this node. */
+  readonly nodeEndpoint: string;
+  /** Complete the history of runs that the last stop cut off, after the start. */
+  readonly repairHistory: boolean;
+  /** Look for damage in the scavenge database before a run goes on with it. Not where it was just fetched from an object store, which answers for it. */
+  readonly checkState: boolean;
+}
+
+export const DEFAULT_CONFIG: ScavengeConfig = {
+  pageSizeBytes: 16_384,
+  cacheBytes: 67_108_864,
+  hashUsersCacheEntries: 100_000,
+  disableMerging: false,
+  mergesWhileExecuting: true,
+  historyMaxAgeDays: 30,
+  unsafeIgnoreHardDelete: false,
+  keepsDeletedData: false,
+  nodeEndpoint: '127.0.0.1:2113',
+  repairHistory: true,
+  checkState: true,
+};
+
+/** What scavenging asks of the streams. */
+export type ScavengeStore = Pick<EventStoreInternals, 'append' | 'appendInternal' | 'completeChunk' | 'forgetTombstones' | 'readStream' | 'streamInfo'>;
+
+/** What scavenging reads of the log and the index, and changes in them. */
+interface ScavengedData {
+  readonly store: ScavengeStore;
+  readonly index: StreamIndex;
+  readonly table: ChunkTable;
+  readonly cache: BlockCache;
+  /** Does work that completes the chunk, prepared so that appends wait for it as little as can be. */
+  readonly withNextChunk: <T>(work: () => Promise<T>) => Promise<T>;
+  /** The chain of hashes over the log; left out, or null, without one. */
+  readonly proofs?: ProofKeeper | null;
+}
+
+/** The world around a scavenge. */
+interface ScavengePorts {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly jobs: Jobs;
+  readonly states: ScavengeStates;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+/** What scavenging works with. */
+export interface ScavengeDeps {
+  readonly data: ScavengedData;
+  readonly ports: ScavengePorts;
+  readonly config: ScavengeConfig;
 }

@@ -1,6 +1,7 @@
 import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { guidFromUuidBytes } from '../base/guid.ts';
 import type { Chunk } from '../log/api.ts';
+import { newId } from '../ports/ids.ts';
 import type { Job, JobContext } from '../ports/jobs.ts';
 import type { ScavengeState } from '../ports/scavenge-state.ts';
 import { doubtIfDamaged, switchChunk } from './chunk-switch.ts';
@@ -8,7 +9,7 @@ import { ChunkWriter, openSource } from './chunk-writer.ts';
 import { KeepRule } from './keep-rule.ts';
 import { EXECUTE_NEIGHBOURS_JOB, type ExecuteNeighboursArgs, type ExecuteNeighboursResult, executeNeighbours } from './neighbours-job.ts';
 import { neighboursFrom, type Planned, SurvivorEstimate } from './neighbours.ts';
-import { commit, newId, type RunContext } from './run-context.ts';
+import { commit, type RunContext } from './run-context.ts';
 import { chunkName } from './run-log.ts';
 import type { RunSettings } from './sources/run-settings.ts';
 import { SurvivorCopy } from './survivor-copy.ts';

@@ -1,10 +1,11 @@
 import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { guidFromUuidBytes } from '../base/guid.ts';
 import type { Chunk } from '../log/api.ts';
+import { newId } from '../ports/ids.ts';
 import type { Job, JobContext } from '../ports/jobs.ts';
 import { doubtIfDamaged, switchChunk } from './chunk-switch.ts';
 import { ChunkWriter, openSource } from './chunk-writer.ts';
-import { newId, type RunContext } from './run-context.ts';
+import type { RunContext } from './run-context.ts';
 import { WholeCopy } from './whole-copy.ts';
 
 const CANCELLED_TEXT = 'Scavenge cancelled';

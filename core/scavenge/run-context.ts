@@ -1,96 +1,15 @@
-import type { BlockCache } from '../cache/cache.ts';
 import { isSkuaError, SkuaError } from '../base/errors.ts';
-import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
-import type { StreamIndex } from '../index/index.ts';
-import type { ChunkTable } from '../log/api.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Ids } from '../ports/ids.ts';
-import type { JobProgress, Jobs } from '../ports/jobs.ts';
-import type { Log } from '../ports/log.ts';
-import type { Meter } from '../ports/meter.ts';
-import type { ScavengeCheckpoint, ScavengePoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../ports/scavenge-state.ts';
-import type { Storage } from '../ports/storage.ts';
-import type { ProofKeeper } from '../integrity/api.ts';
-import type { EventStoreInternals } from '../streams/streams.ts';
-import type { OlderPoint } from './api.ts';
+import type { JobProgress } from '../ports/jobs.ts';
+import { type ScavengeCheckpoint, type ScavengePoint, type ScavengeState, stateOptionsOf } from '../ports/scavenge-state.ts';
+import type { OlderPoint, ScavengeDeps } from './api.ts';
 import type { SwitchParts } from './chunk-switch.ts';
-import type { RunHistory } from './history.ts';
+import type { RunHistory } from './history/history.ts';
 import type { RunLog } from './run-log.ts';
 import type { RunProgress } from './run-progress.ts';
 import { type ChunkFile, type RunFiles, type RunSettings, Throttle } from './sources/run-settings.ts';
 
 /** How often a job begins again because files were replaced while it opened them. */
 const FILE_TRIES_MAX = 10;
-
-/** How this node scavenges. */
-export interface ScavengeConfig {
-  /** Page of the scavenge database: a power of two from 512 to 65 536. */
-  readonly pageSizeBytes: number;
-  /** Cache of all connections of a run together. */
-  readonly cacheBytes: number;
-  readonly hashUsersCacheEntries: number;
-  readonly disableMerging: boolean;
-  /** Neighbours are executed and merged in one, where merging is not disabled. Not where work is done in parts of limited time and space, each of which must come to some end. */
-  readonly mergesWhileExecuting: boolean;
-  readonly historyMaxAgeDays: number;
-  /** Dangerous: removes tombstones too, so that hard-deleted streams can be written again. */
-  readonly unsafeIgnoreHardDelete: boolean;
-  /** The last event of a soft-deleted stream, which is kept for its number, keeps its data too, as in the reference. */
-  readonly keepsDeletedData: boolean;
-  /** `host:port` under which the events of the history name this node. */
-  readonly nodeEndpoint: string;
-  /** Complete the history of runs that the last stop cut off, after the start. */
-  readonly repairHistory: boolean;
-  /** Look for damage in the scavenge database before a run goes on with it. Not where it was just fetched from an object store, which answers for it. */
-  readonly checkState: boolean;
-}
-
-export const DEFAULT_CONFIG: ScavengeConfig = {
-  pageSizeBytes: 16_384,
-  cacheBytes: 67_108_864,
-  hashUsersCacheEntries: 100_000,
-  disableMerging: false,
-  mergesWhileExecuting: true,
-  historyMaxAgeDays: 30,
-  unsafeIgnoreHardDelete: false,
-  keepsDeletedData: false,
-  nodeEndpoint: '127.0.0.1:2113',
-  repairHistory: true,
-  checkState: true,
-};
-
-/** What scavenging asks of the streams. */
-export type ScavengeStore = Pick<EventStoreInternals, 'append' | 'appendInternal' | 'completeChunk' | 'forgetTombstones' | 'readStream' | 'streamInfo'>;
-
-/** What scavenging reads of the log and the index, and changes in them. */
-interface ScavengedData {
-  readonly store: ScavengeStore;
-  readonly index: StreamIndex;
-  readonly table: ChunkTable;
-  readonly cache: BlockCache;
-  /** Does work that completes the chunk, prepared so that appends wait for it as little as can be. */
-  readonly withNextChunk: <T>(work: () => Promise<T>) => Promise<T>;
-  /** The chain of hashes over the log; left out, or null, without one. */
-  readonly proofs?: ProofKeeper | null;
-}
-
-/** The world around a scavenge. */
-interface ScavengePorts {
-  readonly storage: Storage;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly jobs: Jobs;
-  readonly states: ScavengeStates;
-  readonly log: Log;
-  readonly meter: Meter;
-}
-
-/** What scavenging works with. */
-export interface ScavengeDeps {
-  readonly data: ScavengedData;
-  readonly ports: ScavengePorts;
-  readonly config: ScavengeConfig;
-}
 
 interface RunParts {
   readonly deps: ScavengeDeps;
@@ -105,20 +24,12 @@ interface RunParts {
   readonly onDecided: (olderPoint: OlderPoint | null) => void;
 }
 
-export function newId(ids: Ids): string {
-  return guidToText(guidFromUuidBytes(ids.uuidBytes()), 0);
-}
-
 function abortedError(): SkuaError {
   return new SkuaError('aborted', 'The scavenge was stopped.');
 }
 
-export function stateOptionsOf(config: ScavengeConfig, connections: number): ScavengeStateOptions {
-  return { pageSizeBytes: config.pageSizeBytes, cacheBytes: Math.floor(config.cacheBytes / connections), hashUsersCacheEntries: config.hashUsersCacheEntries };
-}
-
 /** The files in force. `withMemory` also lists what is not in complete files yet. */
-function filesOf({ table, index }: Pick<ScavengedData, 'table' | 'index'>, withMemory: boolean): RunFiles {
+function filesOf({ table, index }: Pick<ScavengeDeps['data'], 'table' | 'index'>, withMemory: boolean): RunFiles {
   const chunks: ChunkFile[] = [];
   for (const chunk of table.all()) {
     if (chunk.isCompleted || withMemory) chunks.push({ name: chunk.name, ongoingBytes: chunk.isCompleted ? null : chunk.physicalBytes });
@@ -129,7 +40,7 @@ function filesOf({ table, index }: Pick<ScavengedData, 'table' | 'index'>, withM
 }
 
 /** Lists the files and begins the work with them, again when one of them was replaced before it could be opened. */
-export async function withFiles<T>(data: Pick<ScavengedData, 'table' | 'index'>, withMemory: boolean, attempt: (files: RunFiles) => Promise<T>, onAgain?: (file: unknown) => void): Promise<T> {
+export async function withFiles<T>(data: Pick<ScavengeDeps['data'], 'table' | 'index'>, withMemory: boolean, attempt: (files: RunFiles) => Promise<T>, onAgain?: (file: unknown) => void): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await attempt(filesOf(data, withMemory));

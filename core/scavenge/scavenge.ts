@@ -1,13 +1,12 @@
 import { SkuaError } from '../base/errors.ts';
-import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult, ScavengeStarted } from './api.ts';
-import { waitingPoint } from './beginning.ts';
-import { HistoryWriter } from './history.ts';
-import { repairHistory } from './history-repair.ts';
-import { type ActiveRun, checkedOptions, explainStream, launchDryRun, type LaunchOptions, launchRun, THREADS_MAX } from './launch.ts';
-import { newId, type ScavengeDeps } from './run-context.ts';
+import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeDeps, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult, ScavengeStarted } from './api.ts';
+import { waitingPoint } from './points/points.ts';
+import { HistoryWriter } from './history/history.ts';
+import { repairHistory } from './history/history-repair.ts';
+import { type ActiveRun, checkedOptions, explainStream, launchDryRun, type LaunchOptions, launchRun, THREADS_MAX } from './launch/launch.ts';
 import { background } from '../base/background.ts';
-export type { ErasureProof, ErasureProofs } from './erasure-proofs.ts';
-export type { ScavengeConfig, ScavengeStore } from './run-context.ts';
+import { newId } from '../ports/ids.ts';
+export type { ErasureProof, ErasureProofs } from './erasure-proofs/erasure-proofs.ts';
 
 /** Dry runs whose reports are kept. */
 const DRY_RUNS_MAX = 8;

@@ -3,7 +3,7 @@ import type { ObjectLogOptions, ObjectWorld } from '../../core/shared-log/api.ts
 import { newestManifest } from '../../core/shared-log/format/manifest.ts';
 import type { Scratch } from '../../core/shared-log/shared-log.ts';
 import { COMPACT_AFTER_MS, type TickStreams } from '../../core/shared-log/tick/tick.ts';
-import type { ScavengeConfig } from '../../core/scavenge/scavenge.ts';
+import type { ScavengeConfig } from '../../core/scavenge/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { Ticker } from '../on-objects/ticker.ts';
 

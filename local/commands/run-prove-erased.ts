@@ -2,7 +2,7 @@ import * as path from 'node:path';
 import { proveErasedInRepository } from '../../core/backup/verify/prove-erased.ts';
 import type { RepositoryErasureSummary } from '../../core/backup/api.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
-import { proveErased } from '../../core/scavenge/erasure/prove-erased.ts';
+import { proveErased } from '../../core/scavenge/erasure/erasure.ts';
 import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../../core/scavenge/api.ts';
 import { proveErasedInObjects } from '../../core/shared-log/overlay/prove-erased.ts';
 import type { ObjectErasureFinding, ObjectErasureSummary } from '../../core/shared-log/shared-log.ts';

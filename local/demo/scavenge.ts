@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import { proveErased } from '../../core/scavenge/erasure/prove-erased.ts';
+import { proveErased } from '../../core/scavenge/erasure/erasure.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import type { Io } from '../../infra/runtime/io.ts';
 import type { NodeClient } from '../cli/node-client.ts';

@@ -1,6 +1,6 @@
 import { existenceBytesOf } from '../../core/backup/restore/directory.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { type ErasureReport, PROVE_ERASED_JOB } from '../../core/scavenge/erasure/job.ts';
+import { type ErasureReport, PROVE_ERASED_JOB } from '../../core/scavenge/erasure/erasure.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { openNode } from '../store/open-node.ts';
 import type { OpenNode } from '../store/open-node.ts';

@@ -5,7 +5,7 @@ import { isSkuaError } from '../../core/base/errors.ts';
 import type { SkuaError } from '../../core/base/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
+import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs/erasure-proofs.ts';
 import type { Users } from '../../core/security/api.ts';
 import type { RunningSecurity } from '../../core/security/security.ts';
 import type { OpenStore, StartProgress } from '../../core/store/store.ts';

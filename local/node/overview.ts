@@ -2,7 +2,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
-import { HISTORY_STREAM } from '../../core/scavenge/history.ts';
+import { HISTORY_STREAM } from '../../core/scavenge/history/history.ts';
 import type { Licence } from '../../core/security/api.ts';
 import type { OpenStore } from '../../core/store/store.ts';
 import type { AuditView, DiskView, GossipMember, LoadedCertificate, NodeState, OverviewView } from '../../handlers/http/node-control.ts';

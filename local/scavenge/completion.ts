@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import { COMPLETED_TYPE, historyStreamOf } from '../../core/scavenge/history.ts';
+import { COMPLETED_TYPE, historyStreamOf } from '../../core/scavenge/history/history.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/base/text.ts';
 import { parseTimeSpan } from '../../core/base/time.ts';

@@ -9,7 +9,7 @@ import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import type { RepositoryErasureSummary } from '../../core/backup/verify/prove-erased.ts';
-import type { ErasureFinding } from '../../core/scavenge/erasure/prove-erased.ts';
+import type { ErasureFinding } from '../../core/scavenge/erasure/erasure.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { backUpNode, danglingIn } from '../support/backup/backup-kit.ts';
 import { FakeLog } from '../support/backup/fake-log.ts';

@@ -6,7 +6,7 @@ import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
-import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
+import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs/erasure-proofs.ts';
 import { createSecurity } from '../../core/security/security.ts';
 import type { OpenStore } from '../../core/store/store.ts';
 import { streamHasher } from '../../core/base/stream-hash.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ScavengeCheckpoint, ScavengePoint, ScavengeStage } from '../../core/ports/scavenge-state.ts';
-import { decideBeginning } from '../../core/scavenge/beginning.ts';
+import { decideBeginning } from '../../core/scavenge/points/points.ts';
 import { TrailingCheckpoint } from '../../core/scavenge/chunk-execution.ts';
 
 /** What a run begins with, by what it finds; chunks of 100 bytes, point n in chunk n. */

@@ -6,7 +6,7 @@ import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts
 import type { ScavengeCheckpoint } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { OpenStore } from '../../core/store/store.ts';
-import type { ScavengeConfig } from '../../core/scavenge/run-context.ts';
+import type { ScavengeConfig } from '../../core/scavenge/api.ts';
 import { ANY, type StoredEvent } from '../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { nodeDigests } from '../../infra/digests.ts';

@@ -3,7 +3,7 @@ import { SkuaError } from '../../core/base/errors.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
+import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs/erasure-proofs.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { JOBS } from '../../core/jobs/jobs.ts';
 import { nodeDigests } from '../../infra/digests.ts';

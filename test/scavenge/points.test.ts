@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { notAhead } from '../../core/scavenge/beginning.ts';
+import { notAhead } from '../../core/scavenge/points/points.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { append, CHUNK_BYTES, checkpointOf, eventsOf, openWorld, runToEnd, setMetadata } from './control-kit.ts';

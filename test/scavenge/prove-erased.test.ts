@@ -10,7 +10,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { executeChunk } from '../../core/scavenge/chunk-execution.ts';
 import { PatternSearch } from '../../core/scavenge/erasure/needles.ts';
-import { proveErased, type ErasureFinding, type ErasureSummary, type ProveErasedOptions } from '../../core/scavenge/erasure/prove-erased.ts';
+import { proveErased, type ErasureFinding, type ErasureSummary, type ProveErasedOptions } from '../../core/scavenge/erasure/erasure.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { ANY, type StoredEvent } from '../../core/streams/api.ts';
 import { CLEAN_JOB } from '../../core/scavenge/cleaning.ts';
-import { proveErased, type ErasureFinding, type ErasureSummary } from '../../core/scavenge/erasure/prove-erased.ts';
+import { proveErased, type ErasureFinding, type ErasureSummary } from '../../core/scavenge/erasure/erasure.ts';
 import { isSameRecord } from '../../core/log/format/redaction.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { readWholeAll, readWholeStream } from '../support/oracle.ts';

@@ -11,7 +11,7 @@ import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts
 import type { Storage, StorageFile } from '../../core/ports/storage.ts';
 import { DRY_RUN_JOB } from '../../core/scavenge/dry-run.ts';
 import { EXPLAIN_JOB } from '../../core/scavenge/explain.ts';
-import { proveErased } from '../../core/scavenge/erasure/prove-erased.ts';
+import { proveErased } from '../../core/scavenge/erasure/erasure.ts';
 import type { OpenStore } from '../../core/store/store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';

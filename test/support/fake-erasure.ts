@@ -1,7 +1,7 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { type ErasureProofs, NodeErasureProofs } from '../../core/scavenge/erasure-proofs.ts';
-import type { ErasureReport } from '../../core/scavenge/erasure/job.ts';
+import { type ErasureProofs, NodeErasureProofs } from '../../core/scavenge/erasure-proofs/erasure-proofs.ts';
+import type { ErasureReport } from '../../core/scavenge/erasure/erasure.ts';
 import type { ManualClock } from './manual-clock.ts';
 import { FakeScavenger } from './fake-scavenger.ts';
 

@@ -6,7 +6,7 @@ import type { Clock } from '../../ports/clock.ts';
 import { BlockFile } from '../../ports/block-file.ts';
 import { fileNotFound, folderOf } from '../../ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../../ports/storage.ts';
-import { proveErased } from '../../scavenge/erasure/prove-erased.ts';
+import { proveErased } from '../../scavenge/erasure/erasure.ts';
 import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../../scavenge/api.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import { timestampText } from '../../base/time.ts';

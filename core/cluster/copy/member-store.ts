@@ -12,7 +12,7 @@ import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 import { listTail, readTail } from '../../shared-log/instance/tail.ts';
 import type { Epoch } from '../../ports/peers.ts';
 import type { Scavenger } from '../../scavenge/api.ts';
-import type { ScavengeStore } from '../../scavenge/scavenge.ts';
+import type { ScavengeStore } from '../../scavenge/api.ts';
 import { type OpenStore, openStore, type OpenStoreOptions, type SharedOpening } from '../../store/store.ts';
 import type { EventStore } from '../../streams/api.ts';
 import type { EventStoreInternals } from '../../streams/streams.ts';

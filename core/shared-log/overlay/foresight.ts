@@ -1,12 +1,10 @@
 import { SkuaError } from '../../base/errors.ts';
 import { TABLE_JOBS } from '../../index/jobs/jobs.ts';
 import { InlineJobs } from '../../memory/inline-jobs.ts';
-import type { DryRunReport, Explanation, OlderPoint, ScavengeOptions, ScavengeProgress } from '../../scavenge/api.ts';
+import { newId } from '../../ports/ids.ts';
+import { DEFAULT_CONFIG, type DryRunReport, type Explanation, type OlderPoint, type ScavengeConfig, type ScavengeDeps, type ScavengeOptions, type ScavengeProgress } from '../../scavenge/api.ts';
 import { SCAVENGE_JOBS } from '../../scavenge/jobs/jobs.ts';
-import { checkedOptions, dryRunReport, explainStream } from '../../scavenge/launch.ts';
-import { DEFAULT_CONFIG, newId, type ScavengeConfig, type ScavengeDeps } from '../../scavenge/run-context.ts';
-import { RunLog } from '../../scavenge/run-log.ts';
-import { RunProgress } from '../../scavenge/run-progress.ts';
+import { checkedOptions, dryRunProgress, dryRunReport, explainStream } from '../../scavenge/launch/launch.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../api.ts';
 import { newestManifest } from '../format/manifest.ts';
@@ -33,7 +31,7 @@ type Outcome = { readonly report: DryRunReport } | { readonly error: unknown } |
 
 interface ActiveDryRun {
   readonly scavengeId: string;
-  readonly progress: RunProgress;
+  readonly progress: ReturnType<typeof dryRunProgress>;
   readonly ending: AbortController;
   readonly ended: Promise<void>;
 }
@@ -74,8 +72,7 @@ export class Foresight {
     if (this.#active !== null) throw new SkuaError('scavenge_in_progress', `The dry run ${this.#active.scavengeId} is running: wait for its end, or stop it.`, { scavengeId: this.#active.scavengeId });
     const { world } = this.#parts;
     const scavengeId = newId(world.ids);
-    const lines = new RunLog(world.log, scavengeId);
-    const progress = new RunProgress(scavengeId, world, (told) => lines.progress(told));
+    const progress = dryRunProgress(scavengeId, world);
     const ending = new AbortController();
     for (const old of this.#outcomes.keys()) if (this.#outcomes.size >= DRY_RUNS_MAX) this.#outcomes.delete(old);
     this.#outcomes.set(scavengeId, null);

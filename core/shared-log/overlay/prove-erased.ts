@@ -3,7 +3,7 @@ import { shapeOf } from '../../index/format/table-scan.ts';
 import { isOfKind } from '../../ports/object-kinds.ts';
 import { listAll, type ObjectInfo } from '../../ports/object-store.ts';
 import type { StorageFile } from '../../ports/storage.ts';
-import { type ErasureFinding, type ErasureProgress, type ErasureSummary, type SearchedFile, searchErased } from '../../scavenge/erasure/prove-erased.ts';
+import { type ErasureFinding, type ErasureProgress, type ErasureSummary, type SearchedFile, searchErased } from '../../scavenge/erasure/erasure.ts';
 import type { FileFacts } from '../../scavenge/api.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import { timestampText } from '../../base/time.ts';

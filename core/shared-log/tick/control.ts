@@ -6,7 +6,7 @@ import type { Digests } from '../../ports/digests.ts';
 import type { KeyKind } from '../../ports/object-kinds.ts';
 import type { LastReply, NodeAddress, Nodes, NodesView, ScavengeOrder, StartReply, StopReply } from '../../ports/nodes.ts';
 import type { OlderPoint, ScavengeOptions, ScavengeTraces } from '../../scavenge/api.ts';
-import { checkedOptions } from '../../scavenge/launch.ts';
+import { checkedOptions } from '../../scavenge/launch/launch.ts';
 import { flag, moment, optional, record, uuid, whole, wrongText } from '../../base/shape.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import type { ObjectWorld } from '../api.ts';

@@ -6,7 +6,7 @@ import { InlineJobs } from '../../memory/inline-jobs.ts';
 import type { ObjectInfo } from '../../ports/object-store.ts';
 import type { ScavengeStates } from '../../ports/scavenge-state.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeStore } from '../../scavenge/run-context.ts';
+import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeStore } from '../../scavenge/api.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import { CACHE_DEFAULT_BYTES, FRESH_DEFAULT_MS, type ObjectLogOptions, type ObjectWorld, REMOVE_AFTER_DEFAULT_MS } from '../api.ts';
 import { manifestNumberOf, newUuid } from '../format/keys.ts';

@@ -4,7 +4,7 @@ import type { Retention } from '../../../core/backup/api.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import type { ObjectPlace } from '../../../core/ports/object-store.ts';
-import type { ScavengeConfig } from '../../../core/scavenge/scavenge.ts';
+import type { ScavengeConfig } from '../../../core/scavenge/api.ts';
 import { decodeBase64 } from '../../../core/base/base64.ts';
 import { isBlankPassword } from '../../../core/security/limits.ts';
 import { licenceGuard, licenceOf } from '../../../core/security/licence.ts';

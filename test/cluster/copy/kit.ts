@@ -9,7 +9,7 @@ import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { type Meter, silentMeter } from '../../../core/ports/meter.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
-import type { ScavengeStore } from '../../../core/scavenge/run-context.ts';
+import type { ScavengeStore } from '../../../core/scavenge/api.ts';
 import type { EventStoreInternals } from '../../../core/streams/streams.ts';
 import { encodeText } from '../../../core/base/text.ts';
 import { JOBS } from '../../../core/jobs/jobs.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { SkuaError } from '../../../core/base/errors.ts';
 import type { Scavenger } from '../../../core/scavenge/api.ts';
-import { COMPLETED_TYPE, TRACES_TYPE } from '../../../core/scavenge/history.ts';
+import { COMPLETED_TYPE, TRACES_TYPE } from '../../../core/scavenge/history/history.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
 import { encodeText } from '../../../core/base/text.ts';
 import { scavengeNow } from '../../../local/embedded/scavenging.ts';

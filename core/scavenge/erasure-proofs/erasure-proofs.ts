@@ -1,13 +1,13 @@
-import { SkuaError } from '../base/errors.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Ids } from '../ports/ids.ts';
-import type { Jobs } from '../ports/jobs.ts';
-import type { Log } from '../ports/log.ts';
-import { checkReadableName } from '../streams/format/names.ts';
-import { Tasks, type TaskView } from '../tasks/tasks.ts';
-import type { Scavenger } from './api.ts';
-import { type ErasureReport, PROVE_ERASED_JOB, type ProveErasedArgs } from './erasure/job.ts';
-import { idNeedles } from './erasure/needles.ts';
+import { SkuaError } from '../../base/errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Ids } from '../../ports/ids.ts';
+import type { Jobs } from '../../ports/jobs.ts';
+import type { Log } from '../../ports/log.ts';
+import { checkReadableName } from '../../streams/format/names.ts';
+import { Tasks, type TaskView } from '../../tasks/tasks.ts';
+import type { Scavenger } from '../api.ts';
+import { type ErasureReport, PROVE_ERASED_JOB, type ProveErasedArgs } from '../erasure/erasure.ts';
+import { idNeedles } from '../erasure/needles.ts';
 
 export type ErasureProof = TaskView<ProveErasedArgs, ErasureReport>;
 

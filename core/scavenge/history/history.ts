@@ -1,15 +1,15 @@
-import { isSkuaError } from '../base/errors.ts';
-import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
-import type { TableReport } from '../index/api.ts';
-import type { Ids } from '../ports/ids.ts';
-import type { Log } from '../ports/log.ts';
-import { ANY, type StreamMetadata } from '../streams/api.ts';
-import type { EventStoreInternals } from '../streams/streams.ts';
-import { formatMetadata } from '../streams/format/metadata.ts';
-import { LINK_TYPE, METADATA_TYPE, metastreamOf } from '../streams/format/names.ts';
-import { encodeText } from '../base/text.ts';
-import { timeSpanText, timestampText } from '../base/time.ts';
-import type { ScavengeResult } from './api.ts';
+import { isSkuaError } from '../../base/errors.ts';
+import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
+import type { TableReport } from '../../index/api.ts';
+import type { Ids } from '../../ports/ids.ts';
+import type { Log } from '../../ports/log.ts';
+import { ANY, type StoredEvent, type StreamMetadata } from '../../streams/api.ts';
+import type { EventStoreInternals } from '../../streams/streams.ts';
+import { formatMetadata } from '../../streams/format/metadata.ts';
+import { LINK_TYPE, METADATA_TYPE, metastreamOf } from '../../streams/format/names.ts';
+import { decodeText, encodeText } from '../../base/text.ts';
+import { parseTimeSpan, timeSpanText, timestampText } from '../../base/time.ts';
+import type { ScavengeResult } from '../api.ts';
 
 /** Links to the first and last event of every run. */
 export const HISTORY_STREAM = '$scavenges';
@@ -266,4 +266,70 @@ export class HistoryWriter {
   #lost(what: string, error: unknown): void {
     this.parts.log.error(`SCAVENGING: ${what} could not be written.`, { error });
   }
+}
+
+/** Events of a run that are read at once. */
+const RUN_PAGE_EVENTS = 50;
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Writes the end of a run that is not in its history yet, and the link to it. */
+export async function tellEnd(writer: HistoryWriter, id: string, sums: RunSums, end: Pick<RunTotals, 'result' | 'error' | 'elapsedMs' | 'tracesUntilMs'>): Promise<void> {
+  // Its link may have been lost: nothing is missing but that.
+  if (sums.completed !== null) return writer.writeLink(id, sums.completed);
+  const { spaceSaved, maxChunk } = sums;
+  const number = await writer.writeEvent(historyStreamOf(id), COMPLETED_TYPE, completedMembers(id, writer.parts.nodeEndpoint, { spaceSaved, maxChunk, ...end }));
+  if (number !== null) await writer.writeLink(id, number);
+}
+
+interface RunSums extends Pick<RunTotals, 'elapsedMs' | 'spaceSaved' | 'maxChunk'> {
+  /** Number of the event of its end; null when there is none. */
+  readonly completed: number | null;
+}
+
+/** What the history of a run adds up to. */
+export async function sumsOf(writer: HistoryWriter, id: string, signal: AbortSignal): Promise<RunSums> {
+  let elapsedMs = 0;
+  let spaceSaved = 0;
+  let maxChunk = 0;
+  for await (const event of backwards(writer, historyStreamOf(id), RUN_PAGE_EVENTS, signal)) {
+    if (event.type === COMPLETED_TYPE) return { elapsedMs, spaceSaved, maxChunk, completed: event.number };
+    if (event.type !== CHUNK_TYPE && event.type !== MERGE_TYPE && event.type !== TABLE_TYPE) continue;
+    const members = membersOf(event);
+    if (members === null) continue;
+    elapsedMs += parseTimeSpan(String(members['timeTaken'])) ?? 0;
+    spaceSaved += numberOf(members['spaceSaved']);
+    if (event.type === CHUNK_TYPE) maxChunk = Math.max(maxChunk, numberOf(members['chunkEndNumber']));
+  }
+  return { elapsedMs, spaceSaved, maxChunk, completed: null };
+}
+
+/** The events of a stream, newest first, links resolved; none where there is no stream. */
+export async function* backwards(writer: HistoryWriter, stream: string, count: number, signal: AbortSignal): AsyncGenerator<StoredEvent, void, undefined> {
+  let from: number | 'end' = 'end';
+  while (!signal.aborted) {
+    let page;
+    try {
+      page = await writer.parts.store.readStream(stream, { direction: 'backward', from, count, resolveLinks: true });
+    } catch (error) {
+      if (isSkuaError(error, 'stream_not_found')) return;
+      throw error;
+    }
+    yield* page.events;
+    if (page.isEnd) return;
+    from = page.nextEventNumber;
+  }
+}
+
+export function membersOf(event: StoredEvent): Members | null {
+  try {
+    const value: unknown = JSON.parse(decodeText(event.data));
+    return typeof value === 'object' && value !== null ? value as Members : null;
+  } catch {
+    return null;
+  }
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : 0;
 }

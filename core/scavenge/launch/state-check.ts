@@ -1,5 +1,5 @@
-import type { JobContext } from '../ports/jobs.ts';
-import type { RunContext } from './run-context.ts';
+import type { JobContext } from '../../ports/jobs.ts';
+import type { RunContext } from '../run-context.ts';
 
 export const CHECK_STATE_JOB = 'scavenge.check-state';
 

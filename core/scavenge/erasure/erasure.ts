@@ -3,6 +3,7 @@ import { EXISTENCE_DATA_PATH } from '../../index/format/existence-files.ts';
 import { INDEX_FOLDER } from '../../index/format/index-map.ts';
 import { parseChunkFileNames, takeInventory } from '../../log/format/chunk-format.ts';
 import { readHeader } from '../../log/format/chunk-files.ts';
+import type { JobContext } from '../../ports/jobs.ts';
 import { isChunkName } from '../../ports/own-names.ts';
 import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
 import { streamHasher, type StreamHasher } from '../../base/stream-hash.ts';
@@ -159,4 +160,37 @@ async function supersededIn(storage: Storage): Promise<ReadonlySet<string>> {
   const files = parseChunkFileNames(await storage.list(''));
   const inventory = await takeInventory(files, -1, (file) => readHeader(storage, file.name).then((header) => header.endNumber, () => file.number));
   return new Set(inventory.old.map((file) => file.name));
+}
+
+/** The search of `proveErased` off the request loop. */
+export const PROVE_ERASED_JOB = 'scavenge.prove-erased';
+
+export interface ProveErasedArgs {
+  /** Ids. */
+  readonly events: readonly string[];
+  /** Null for none. */
+  readonly stream: string | null;
+}
+
+export interface ErasureReport extends ErasureSummary {
+  /** The first thousand. */
+  readonly findings: readonly ErasureFinding[];
+}
+
+/** Rejects as `proveErased` throws. */
+export async function proveErasedJob({ events, stream }: ProveErasedArgs, context: JobContext): Promise<ErasureReport> {
+  const search = proveErased({ storage: context.storage, hasher: context.hasher, events, ...(stream !== null && { stream }) });
+  const findings: ErasureFinding[] = [];
+  try {
+    for (;;) {
+      const next = await search.next();
+      if (next.done === true) return { ...next.value, findings };
+      if (next.value.kind === 'progress') context.progress({ done: next.value.bytesDone, total: next.value.bytesTotal, unit: 'bytes' });
+      else findings.push(next.value);
+      await context.checkpoint();
+    }
+  } finally {
+    // Where the job is ended the file that is being searched is closed.
+    await search.return(undefined as never);
+  }
 }

@@ -1,17 +1,17 @@
-import { isSkuaError, SkuaError } from '../base/errors.ts';
-import type { JobProgress } from '../ports/jobs.ts';
-import type { ScavengePoint } from '../ports/scavenge-state.ts';
-import { checkReadableName, notFoundError } from '../streams/format/names.ts';
-import type { DryRunReport, Explanation, OlderPoint, ScavengeOptions, ScavengeProgress, ScavengeResult } from './api.ts';
-import { readLatestPoint, waitingPoint } from './beginning.ts';
-import { DRY_RUN_JOB, type DryRunArgs } from './dry-run.ts';
-import { EXPLAIN_JOB, type ExplainArgs } from './explain.ts';
-import { type HistoryWriter, RunHistory } from './history.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import type { JobProgress } from '../../ports/jobs.ts';
+import { type ScavengePoint, stateOptionsOf } from '../../ports/scavenge-state.ts';
+import { checkReadableName, notFoundError } from '../../streams/format/names.ts';
+import type { DryRunReport, Explanation, OlderPoint, ScavengeDeps, ScavengeOptions, ScavengeProgress, ScavengeResult } from '../api.ts';
+import { readLatestPoint, waitingPoint } from '../points/points.ts';
+import { DRY_RUN_JOB, type DryRunArgs } from '../dry-run.ts';
+import { EXPLAIN_JOB, type ExplainArgs } from '../explain.ts';
+import { type HistoryWriter, RunHistory } from '../history/history.ts';
 import { runScavenge } from './run.ts';
-import { RunContext, type ScavengeDeps, stateOptionsOf, withFiles } from './run-context.ts';
-import { queryOf, RunLog } from './run-log.ts';
-import { RunProgress } from './run-progress.ts';
-import type { RunSettings } from './sources/run-settings.ts';
+import { RunContext, withFiles } from '../run-context.ts';
+import { queryOf, RunLog } from '../run-log.ts';
+import { RunProgress } from '../run-progress.ts';
+import type { RunSettings } from '../sources/run-settings.ts';
 
 /** Chunks at a time, whatever was asked for. */
 export const THREADS_MAX = 4;
@@ -117,11 +117,16 @@ function failureText(error: unknown): string {
   return `Error while scavenging DB: ${reason}${reason.endsWith('.') ? '' : '.'}`;
 }
 
+/** How far a dry run has come, which it tells the log now and then. */
+export function dryRunProgress(scavengeId: string, ports: Pick<ScavengeDeps['ports'], 'clock' | 'log' | 'meter'>): RunProgress {
+  const lines = new RunLog(ports.log, scavengeId);
+  return new RunProgress(scavengeId, ports, (told) => lines.progress(told));
+}
+
 /** Starts a run that only counts. */
 export function launchDryRun(deps: ScavengeDeps, scavengeId: string, options: LaunchOptions, onEnd: (outcome: { readonly report: DryRunReport } | { readonly error: unknown }) => void): ActiveRun {
   const ending = new AbortController();
-  const lines = new RunLog(deps.ports.log, scavengeId);
-  const progress = new RunProgress(scavengeId, deps.ports, (told) => lines.progress(told));
+  const progress = dryRunProgress(scavengeId, deps.ports);
   const work = async (): Promise<void> => {
     try {
       onEnd({ report: await dryRunReport(deps, scavengeId, options, ending.signal, (told) => progress.ofPhase(told)) });
