@@ -1,5 +1,5 @@
 import { SkuaError } from '../base/errors.ts';
-import { type Stamp, sinceMs, stampOf } from '../shared-log/instance/commit-attempt.ts';
+import { type Stamp, sinceMs, stampOf } from '../ports/stamp.ts';
 import type { Clock } from '../ports/clock.ts';
 
 /** How often a member looks at its clocks, to know afterwards for how long it stood still. */

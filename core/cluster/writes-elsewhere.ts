@@ -1,6 +1,6 @@
 import { background } from '../base/background.ts';
 import { isSkuaError, SkuaError } from '../base/errors.ts';
-import { sinceMs, stampOf } from '../shared-log/instance/commit-attempt.ts';
+import { sinceMs, stampOf } from '../ports/stamp.ts';
 import { nodeKey } from '../ports/nodes.ts';
 import { SYSTEM } from '../base/principal.ts';
 import type { ScavengeStore } from '../scavenge/api.ts';

@@ -111,7 +111,7 @@ async function openObjectNamed(given: string, { 's3-endpoint': endpoint, 's3-reg
     const folder = await openObjects(place);
     return { kind: 'folder', place: folder.place, objects: folder, close: () => folder.close() };
   }
-  const { ObjectFileReader } = await import('../../core/shared-log/instance/files.ts');
+  const { ObjectFileReader } = await import('../../core/shared-log/files/files.ts');
   const open = async (name: string) => {
     const other = await objects.head(name);
     return other === null ? null : new ObjectFileReader(objects, name, name, other.sizeBytes);

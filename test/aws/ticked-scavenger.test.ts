@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openPrefix } from '../../core/shared-log/create-prefix.ts';
+import { openPrefix } from '../../core/shared-log/prefix/prefix.ts';
 import type { ObjectScavenge } from '../../core/shared-log/format/manifest.ts';
 import { createManifest, newestManifest } from '../../core/shared-log/format/manifest.ts';
 import { silentLog } from '../../core/ports/log.ts';

@@ -7,7 +7,7 @@ import type { ObjectWorld } from '../../core/shared-log/api.ts';
 import type { Commit } from '../../core/shared-log/format/commit-object.ts';
 import { newFileKey, commitKey } from '../../core/shared-log/format/keys.ts';
 import { type DroppedObject, type ObjectChunk, type ObjectFile, type ObjectManifest, type ObjectOngoing, createManifest, newestManifest } from '../../core/shared-log/format/manifest.ts';
-import { commitsBetween, listBehind } from '../../core/shared-log/instance/tail.ts';
+import { commitsBetween, listBehind } from '../../core/shared-log/tail/tail.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { eachRecord } from '../../core/streams/committed/committed.ts';

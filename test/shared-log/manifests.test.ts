@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { openPrefix } from '../../core/shared-log/create-prefix.ts';
+import { openPrefix } from '../../core/shared-log/prefix/prefix.ts';
 import { manifestKey } from '../../core/shared-log/format/keys.ts';
 import { createManifest, decodeManifest, encodeManifest, newestManifest, newestManifestNumber, readManifest } from '../../core/shared-log/format/manifest.ts';
 import type { ObjectManifest } from '../../core/shared-log/format/manifest.ts';

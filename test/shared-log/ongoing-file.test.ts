@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { BLOCK_BYTES, BlockCache } from '../../core/cache/cache.ts';
 import { HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
-import { OngoingFile } from '../../core/shared-log/instance/files.ts';
+import { OngoingFile } from '../../core/shared-log/files/files.ts';
 import { CountingObjects } from '../support/counting-objects.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { Random } from '../support/random.ts';

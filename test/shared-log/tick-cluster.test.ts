@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { openPrefix } from '../../core/shared-log/create-prefix.ts';
+import { openPrefix } from '../../core/shared-log/prefix/prefix.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { createManifest } from '../../core/shared-log/format/manifest.ts';
 import { scavengeStatus, startScavenge } from '../../core/shared-log/tick/control.ts';

@@ -3,7 +3,7 @@ import { SkuaError } from '../../base/errors.ts';
 import { fromHex } from '../../base/hex.ts';
 import { type ChunkHeader, decodeHeader, encodeHeader, MD5_BYTES } from '../../log/format/chunk-format.ts';
 import { Chunk } from '../../log/chunk/chunk.ts';
-import { ObjectFileReader, OngoingFile } from '../../shared-log/instance/files.ts';
+import { ObjectFileReader, OngoingFile } from '../../shared-log/files/files.ts';
 import type { ObjectChunk, ObjectManifest, ObjectOngoing } from '../../shared-log/format/manifest.ts';
 import type { GetOptions, ObjectStore } from '../../ports/object-store.ts';
 

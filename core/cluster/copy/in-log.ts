@@ -1,6 +1,6 @@
 import { SkuaError } from '../../base/errors.ts';
 import type { ObjectWorld } from '../../shared-log/api.ts';
-import { type LastCommit, whyNotInLog } from '../../shared-log/instance/known-log.ts';
+import { type LastCommit, whyNotInLog } from '../../shared-log/head/head.ts';
 import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 
 /**

@@ -5,7 +5,7 @@ import { openLog } from '../../log/log.ts';
 import type { TransactionLog } from '../../log/api.ts';
 import { LOADS_MAX, type ObjectWorld, TAIL_COMMITS_MAX } from '../../shared-log/api.ts';
 import { newestManifest, newestManifestNumber, type ObjectManifest } from '../../shared-log/format/manifest.ts';
-import { listTail, readTail } from '../../shared-log/instance/tail.ts';
+import { listTail, readTail } from '../../shared-log/tail/tail.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { isOutdated, manifestEnd } from './bucket-files.ts';
 import { bringChunkRest, restBytes } from './chunk-rest.ts';

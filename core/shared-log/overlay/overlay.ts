@@ -7,7 +7,7 @@ import type { ScavengeStates } from '../../ports/scavenge-state.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { CACHE_DEFAULT_BYTES, LOADS_MAX, type ObjectLogOptions, type ObjectWorld, TAIL_BYTES_MAX, TAIL_COMMITS_MAX } from '../api.ts';
 import { newestManifest, newestManifestNumber, type ObjectManifest } from '../format/manifest.ts';
-import { listTail, readTail } from '../instance/tail.ts';
+import { listTail, readTail } from '../tail/tail.ts';
 import { ObjectStorage } from '../tick/storage.ts';
 import { TickLog } from '../tick/tick-log.ts';
 

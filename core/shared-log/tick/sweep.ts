@@ -3,7 +3,7 @@ import type { ObjectInfo, ObjectStore } from '../../ports/object-store.ts';
 import type { ObjectWorld } from '../api.ts';
 import { commitKey, commitNumberOf, COMMITS, FAILURES, FILES, manifestNumberOf, MANIFESTS } from '../format/keys.ts';
 import { keysOf, type ObjectErasure, type ObjectManifest, readManifest } from '../format/manifest.ts';
-import type { LogList } from '../instance/tail.ts';
+import type { LogList } from '../tail/tail.ts';
 import { CONTROL, isOldNote } from './control.ts';
 
 /** Objects removed by one tick at most; the rest goes with the next. */

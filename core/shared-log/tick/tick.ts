@@ -11,7 +11,7 @@ import type { StreamHasher } from '../../base/stream-hash.ts';
 import { CACHE_DEFAULT_BYTES, FRESH_DEFAULT_MS, type ObjectLogOptions, type ObjectWorld, REMOVE_AFTER_DEFAULT_MS } from '../api.ts';
 import { manifestNumberOf, newUuid } from '../format/keys.ts';
 import { newestManifestNumber, type ObjectManifest, type ObjectPoints, type ObjectScavenge, readManifest } from '../format/manifest.ts';
-import { listLog, type LogList, listTail, readTail, type Tail } from '../instance/tail.ts';
+import { listLog, type LogList, listTail, readTail, type Tail } from '../tail/tail.ts';
 import { indexLog, lastPoint, openIndex, settleTables, type TickIndexParts } from './compaction.ts';
 import { requestedScavenge } from './control.ts';
 import { publish } from './publish.ts';

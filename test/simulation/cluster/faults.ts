@@ -21,7 +21,7 @@ export const FAULTS: Readonly<Record<string, readonly Edit[]>> = {
   ],
   'given-before-committed': [
     { file: 'core/cluster/copy/copy-head.ts', is: '  async takeOwn(', becomes: '  giveSoon(commit: Commit, bytes: Uint8Array): void { this.recent.add(commit.number, bytes); this.#on.committed(); }\n  async takeOwn(' },
-    { file: 'core/shared-log/instance/commit-log.ts', is: 'const startedAt = stampOf(clock);', becomes: 'const startedAt = stampOf(clock); (head as { giveSoon?: (commit: Commit, bytes: Uint8Array) => void }).giveSoon?.(attempt.commit, alone);' },
+    { file: 'core/shared-log/commit-log/commit-log.ts', is: 'const startedAt = stampOf(clock);', becomes: 'const startedAt = stampOf(clock); (head as { giveSoon?: (commit: Commit, bytes: Uint8Array) => void }).giveSoon?.(attempt.commit, alone);' },
   ],
   'no-patience': [{ file: 'core/cluster/patience.ts', is: 'if (ageMs > limitMs) return', becomes: 'if (ageMs < 0) return' }],
   'no-standstill': [{ file: 'core/cluster/patience.ts', is: 'return ms > STILL_MS ? ms : 0;', becomes: 'return ms < 0 ? ms : 0;' }],

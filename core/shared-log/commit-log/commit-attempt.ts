@@ -3,30 +3,11 @@ import { type ErrorCode, isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
+import { sinceMs, type Stamp, stampOf } from '../../ports/stamp.ts';
 import { UNDECIDED_WAIT_FIRST_MS, UNDECIDED_WAIT_MAX_MS } from '../api.ts';
 import { type Commit, type CommitObject, decodeCommitObject } from '../format/commit-object.ts';
 import { commitKey } from '../format/keys.ts';
-
-/** A moment by both clocks of a process. */
-export interface Stamp {
-  readonly wallMs: number;
-  readonly monotonicMs: number;
-}
-
-export function stampOf(clock: Clock): Stamp {
-  return { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
-}
-
-/**
- * Milliseconds since the stamp, by the clock that says more: a frozen process may have a monotonic clock that stood
- * still, and a wall clock may be set back.
- */
-export function sinceMs(stamp: Stamp, clock: Clock): number {
-  return Math.max(clock.nowMs() - stamp.wallMs, clock.monotonicMs() - stamp.monotonicMs);
-}
-
-/** What the newest manifest said, and when it was asked. */
-export interface Look { readonly boundary: number; readonly at: Stamp }
+import type { Look } from '../head/head.ts';
 
 interface AttemptWorld {
   readonly objects: ObjectStore;

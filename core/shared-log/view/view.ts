@@ -17,7 +17,7 @@ import type { EventIndex } from '../../streams/api.ts';
 import type { Commit } from '../format/commit-object.ts';
 import { TABLE_NAME } from '../format/manifest.ts';
 import type { ObjectManifest } from '../format/manifest.ts';
-import { ObjectFileReader, ObjectTable, OngoingFile } from './files.ts';
+import { ObjectFileReader, ObjectTable, OngoingFile } from '../files/files.ts';
 
 const NO_ID = new Uint8Array(16);
 

@@ -2,11 +2,12 @@ import { u32 } from '../../base/bytes.ts';
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { CommitLog, SharedLog } from '../../ports/commit-log.ts';
 import { OBJECT_PUT_BYTES_MAX } from '../../ports/object-store.ts';
-import { CommitAttempt, type Outcome, sinceMs, stampOf } from './commit-attempt.ts';
+import { CommitAttempt, type Outcome } from './commit-attempt.ts';
+import { sinceMs, stampOf } from '../../ports/stamp.ts';
 import { type Commit, COMMIT_HEADER_BYTES, encodeCommit } from '../format/commit-object.ts';
 import { CARRY_BYTES_MAX, LOST_WAIT_FIRST_MS, LOST_WAIT_MAX_MS } from '../api.ts';
-import type { Head } from './head.ts';
-import type { Refresher } from './refresh.ts';
+import type { Head } from '../head/head.ts';
+import type { Refresher } from '../refresh/refresh.ts';
 
 interface CommitLimits {
   readonly attemptsMax: number;

@@ -3,10 +3,10 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { GALLOP_MAX, LOADS_MAX, POLL_MS } from '../api.ts';
 import type { Commit } from '../format/commit-object.ts';
-import { sinceMs, stampOf } from './commit-attempt.ts';
-import type { Head } from './head.ts';
+import { sinceMs, stampOf } from '../../ports/stamp.ts';
+import type { Head } from '../head/head.ts';
 import { keysOf } from '../format/manifest.ts';
-import { commitsBetween, listBehind, readCommits } from './tail.ts';
+import { commitsBetween, listBehind, readCommits } from '../tail/tail.ts';
 
 /** Commits of a tail that are read before the first of them is taken in. */
 const SLICE_COMMITS = 16_384;
