@@ -81,14 +81,14 @@ function loadedWith(file: string, seen = new Set<string>()): Set<string> {
 }
 
 /** Who looks at everything below a prefix, and removes nothing: searches for traces, checks, and whoever is about to make a repository. */
-const LOOK_AT_ALL = ['core/shared-log/overlay/prove-erased.ts', 'core/backup/repository/objects.ts', 'core/backup/repository/repository.ts', 'local/commands/run-inspect.ts'];
+const LOOK_AT_ALL = ['core/shared-log/prove-erased/prove-erased.ts', 'core/backup/repository/objects.ts', 'core/backup/repository/repository.ts', 'local/commands/run-inspect.ts'];
 
 test('objects are listed by kinds alone, so that no stranger\'s object stops anything, or goes', () => {
   const files = globSync(['core', 'handlers', 'infra', 'local'].map((folder) => `${folder}/**/*.ts`), { cwd: ROOT, exclude: ['**/node_modules/**', '**/cdk/**'] }).sort();
   const textOf = (file: string) => readFileSync(resolve(ROOT, file), 'utf8');
   expect(files.filter((file) => /import \{[^}]*\blistAll\b[^}]*\} from '[^']*object-store\.ts'/.test(textOf(file)))).toEqual([...LOOK_AT_ALL].sort());
   // What passes calls on to another store lists whatever it is asked for, and what a search looks at is no store.
-  const passOn = ['core/shared-log/overlay/prove-erased.ts', 'core/cluster/copy/watched-objects.ts', 'core/shared-log/overlay/verify.ts', 'core/ports/object-kinds.ts', 'core/ports/object-store.ts'];
+  const passOn = ['core/shared-log/prove-erased/prove-erased.ts', 'core/cluster/copy/watched-objects.ts', 'core/shared-log/verify/verify.ts', 'core/ports/object-kinds.ts', 'core/ports/object-store.ts'];
   expect(files.filter((file) => /\bobjects\.list\(/i.test(textOf(file))).filter((file) => !passOn.includes(file))).toEqual([]);
 });
 

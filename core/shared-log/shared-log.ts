@@ -17,12 +17,6 @@ import { ObjectCommitLog } from './commit-log/commit-log.ts';
 import { ViewHead } from './view/view-head.ts';
 import { Poller, Refresher } from './refresh/refresh.ts';
 import { type ObjectView, ViewIndex, ViewLogReader } from './view/view.ts';
-export type { Foresight } from './overlay/foresight.ts';
-export type { ObjectSource, Scratch } from './overlay/overlay.ts';
-export type { ObjectErasureFinding, ObjectErasureSummary } from './overlay/prove-erased.ts';
-export type { VerifyObjectsNote, VerifyObjectsSummary } from './overlay/verify.ts';
-export type { ScavengeStatus } from './tick/control.ts';
-export type { TickParts, TickReport } from './tick/tick.ts';
 
 /**
  * Opens the store of one process over a bucket, which is created where there is none. Costs a LIST and a GET for the manifest, a LIST for the

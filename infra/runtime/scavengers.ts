@@ -2,9 +2,10 @@ import type { NodeAddress } from '../../core/ports/nodes.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { FRESH_DEFAULT_MS, REMOVE_AFTER_DEFAULT_MS } from '../../core/shared-log/api.ts';
 import type { ObjectWorld } from '../../core/shared-log/api.ts';
-import type { Foresight, ScavengeStatus } from '../../core/shared-log/shared-log.ts';
-import { scavengeStatus, startScavenge, STOP_WAIT_MS, stopScavenge } from '../../core/shared-log/tick/control.ts';
-import { agesOf, tracesMs } from '../../core/shared-log/tick/sweep.ts';
+import type { Foresight } from '../../core/shared-log/foresight/foresight.ts';
+import type { ScavengeStatus } from '../../core/shared-log/control/control.ts';
+import { scavengeStatus, startScavenge, STOP_WAIT_MS, stopScavenge } from '../../core/shared-log/control/control.ts';
+import { agesOf, tracesMs } from '../../core/shared-log/sweep/sweep.ts';
 import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult, ScavengeStarted } from '../../core/scavenge/api.ts';
 
 /** As nodes and functions open their stores. */

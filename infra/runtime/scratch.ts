@@ -1,4 +1,4 @@
-import type { Scratch } from '../../core/shared-log/shared-log.ts';
+import type { Scratch } from '../../core/shared-log/overlay/overlay.ts';
 import { FilesystemStorage } from '../fs/filesystem-storage.ts';
 import { TemporaryFolder } from '../fs/removal.ts';
 import { SqliteScavengeStates } from '../sqlite/scavenge-states.ts';

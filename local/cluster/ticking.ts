@@ -1,7 +1,7 @@
 import type { MemberLog, Membership } from '../../core/cluster/api.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../../core/shared-log/api.ts';
 import { newestManifest } from '../../core/shared-log/format/manifest.ts';
-import type { Scratch } from '../../core/shared-log/shared-log.ts';
+import type { Scratch } from '../../core/shared-log/overlay/overlay.ts';
 import { COMPACT_AFTER_MS, type TickStreams } from '../../core/shared-log/tick/tick.ts';
 import type { ScavengeConfig } from '../../core/scavenge/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';

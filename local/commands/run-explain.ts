@@ -51,7 +51,7 @@ async function ofDirectory(directory: string, index: string | null, stream: stri
 /** In this process, beside whoever uses the store; nothing in it is changed. */
 async function ofObjects(place: ObjectPlace, stream: string, keepsDeletedData: boolean, io: Io): Promise<Document<ExplanationDocument>> {
   const [{ withObjectsAt }, { newScratch }, { openObjectStore }, { Foresight }] = await Promise.all([
-    import('../on-objects/looked-at.ts'), import('../../infra/runtime/scratch.ts'), import('../../core/shared-log/shared-log.ts'), import('../../core/shared-log/overlay/foresight.ts'),
+    import('../on-objects/looked-at.ts'), import('../../infra/runtime/scratch.ts'), import('../../core/shared-log/shared-log.ts'), import('../../core/shared-log/foresight/foresight.ts'),
   ]);
   return withObjectsAt(place, io, async (world) => {
     const instance = await openObjectStore(world);

@@ -1,7 +1,7 @@
 import * as path from 'node:path';
 import { isSkuaError } from '../../core/base/errors.ts';
-import { verifyObjects } from '../../core/shared-log/overlay/verify.ts';
-import type { VerifyObjectsNote, VerifyObjectsSummary } from '../../core/shared-log/shared-log.ts';
+import { verifyObjects } from '../../core/shared-log/verify/verify.ts';
+import type { VerifyObjectsNote, VerifyObjectsSummary } from '../../core/shared-log/verify/verify.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import type { VerifyFinding, VerifyNote, VerifyProgress, VerifySummary } from '../../core/integrity/api.ts';
 import { verifyDirectory } from '../../core/integrity/integrity.ts';

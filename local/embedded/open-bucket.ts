@@ -1,7 +1,7 @@
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import type { ObjectWorld } from '../../core/shared-log/api.ts';
-import { Foresight } from '../../core/shared-log/overlay/foresight.ts';
-import { proveErasedInObjects } from '../../core/shared-log/overlay/prove-erased.ts';
+import { Foresight } from '../../core/shared-log/foresight/foresight.ts';
+import { proveErasedInObjects } from '../../core/shared-log/prove-erased/prove-erased.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { ErasureFinding } from '../../core/scavenge/api.ts';

@@ -5,7 +5,7 @@ import type { BackupJobArgs } from '../../core/backup/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../../core/shared-log/api.ts';
 import { objectSource } from '../../core/shared-log/overlay/overlay.ts';
-import type { ObjectSource } from '../../core/shared-log/shared-log.ts';
+import type { ObjectSource } from '../../core/shared-log/overlay/overlay.ts';
 import { InlineJobs, jobUnknown } from '../../core/memory/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { JOBS } from '../../core/jobs/jobs.ts';

@@ -1,6 +1,7 @@
 import type { ObjectLogOptions, ObjectWorld } from '../../core/shared-log/api.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
-import type { Scratch, TickParts, TickReport } from '../../core/shared-log/shared-log.ts';
+import type { Scratch } from '../../core/shared-log/overlay/overlay.ts';
+import type { TickParts, TickReport } from '../../core/shared-log/tick/tick.ts';
 import { tellStrangersOnce } from '../../core/ports/object-kinds.ts';
 import { tick } from '../../core/shared-log/tick/tick.ts';
 import { newScratch } from '../../infra/runtime/scratch.ts';

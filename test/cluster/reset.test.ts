@@ -4,7 +4,7 @@ import type { ResetOptions } from '../../core/cluster/reset.ts';
 import { INDEX_MAP_PATH } from '../../core/index/format/index-map.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { newestManifest } from '../../core/shared-log/format/manifest.ts';
-import { verifyObjects } from '../../core/shared-log/overlay/verify.ts';
+import { verifyObjects } from '../../core/shared-log/verify/verify.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { isRepositoryKey } from '../../core/backup/format/keys.ts';
 import { COMMITS, FAILURES, FILES, MANIFESTS } from '../../core/shared-log/format/keys.ts';
-import { CONTROL } from '../../core/shared-log/tick/control.ts';
+import { CONTROL } from '../../core/shared-log/control/control.ts';
 import { isOfKind } from '../../core/ports/object-kinds.ts';
 import { isExpectedName, OWN_NAMES } from '../../core/ports/own-names.ts';
 import { withoutSecrets } from '../../core/security/format.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
-import { TickBackups } from '../../core/shared-log/overlay/backups.ts';
+import { TickBackups } from '../../core/shared-log/backups/backups.ts';
 import type { Scratch } from '../../core/shared-log/overlay/overlay.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createBackup } from '../../core/backup/create/create.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { objectSource } from '../../core/shared-log/overlay/overlay.ts';
-import { startScavenge } from '../../core/shared-log/tick/control.ts';
+import { startScavenge } from '../../core/shared-log/control/control.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import type { GetOptions, ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';

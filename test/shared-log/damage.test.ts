@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
-import { startScavenge } from '../../core/shared-log/tick/control.ts';
+import { startScavenge } from '../../core/shared-log/control/control.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { findingsOf } from '../support/damage.ts';

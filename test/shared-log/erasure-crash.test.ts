@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
-import { scavengeStatus } from '../../core/shared-log/tick/control.ts';
+import { scavengeStatus } from '../../core/shared-log/control/control.ts';
 import type { MemoryObjects } from '../support/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';

@@ -1,6 +1,6 @@
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import type { ObjectInstance } from '../../core/shared-log/api.ts';
-import { startScavenge } from '../../core/shared-log/tick/control.ts';
+import { startScavenge } from '../../core/shared-log/control/control.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { listAll, type ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY, type NewEvent } from '../../core/streams/api.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { scavengeStatus } from '../../core/shared-log/tick/control.ts';
+import { scavengeStatus } from '../../core/shared-log/control/control.ts';
 import { commitKey } from '../../core/shared-log/format/keys.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { ANY } from '../../core/streams/api.ts';

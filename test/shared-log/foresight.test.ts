@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { Foresight } from '../../core/shared-log/overlay/foresight.ts';
+import { Foresight } from '../../core/shared-log/foresight/foresight.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import type { Scratch } from '../../core/shared-log/overlay/overlay.ts';
-import { scavengeStatus, startScavenge } from '../../core/shared-log/tick/control.ts';
+import { scavengeStatus, startScavenge } from '../../core/shared-log/control/control.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';

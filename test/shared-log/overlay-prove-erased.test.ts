@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { proveErasedInObjects, type ObjectErasureFinding } from '../../core/shared-log/overlay/prove-erased.ts';
+import { proveErasedInObjects, type ObjectErasureFinding } from '../../core/shared-log/prove-erased/prove-erased.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';

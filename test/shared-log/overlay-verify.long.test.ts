@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
-import { verifyObjects, type VerifyObjectsNote } from '../../core/shared-log/overlay/verify.ts';
+import { verifyObjects, type VerifyObjectsNote } from '../../core/shared-log/verify/verify.ts';
 import { commitKey } from '../../core/shared-log/format/keys.ts';
 import { encodeManifest } from '../../core/shared-log/format/manifest.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';

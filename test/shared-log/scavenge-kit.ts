@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { streamHasher } from '../../core/base/stream-hash.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { keysOf } from '../../core/shared-log/format/manifest.ts';
-import { startScavenge } from '../../core/shared-log/tick/control.ts';
+import { startScavenge } from '../../core/shared-log/control/control.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { latestPoint } from '../scavenge/model.ts';

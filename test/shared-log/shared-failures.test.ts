@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FAILURE_REQUESTS_A_MINUTE, ObjectFailures } from '../../core/shared-log/shared-failures.ts';
+import { FAILURE_REQUESTS_A_MINUTE, ObjectFailures } from '../../core/shared-log/shared-failures/shared-failures.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { FAILURES_MAX } from '../../core/ports/shared-failures.ts';

@@ -4,7 +4,7 @@ import { i64 } from '../../core/base/bytes.ts';
 import { newFileKey } from '../../core/shared-log/format/keys.ts';
 import { type ObjectChunk, type ObjectFile, type ObjectManifest, type ObjectOngoing, createManifest } from '../../core/shared-log/format/manifest.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
-import { startScavenge } from '../../core/shared-log/tick/control.ts';
+import { startScavenge } from '../../core/shared-log/control/control.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import type { Storage } from '../../core/ports/storage.ts';

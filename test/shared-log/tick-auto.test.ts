@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createAutoScavenge } from '../../core/auto-scavenge/auto-scavenge.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
-import { createObjectNodes, scavengeStatus } from '../../core/shared-log/tick/control.ts';
-import { createDrive } from '../../core/shared-log/tick/drive.ts';
+import { createObjectNodes, scavengeStatus } from '../../core/shared-log/control/control.ts';
+import { createDrive } from '../../core/shared-log/drive/drive.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { createSchedule } from '../../infra/schedule.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { openPrefix } from '../../core/shared-log/prefix/prefix.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { createManifest } from '../../core/shared-log/format/manifest.ts';
-import { scavengeStatus, startScavenge } from '../../core/shared-log/tick/control.ts';
+import { scavengeStatus, startScavenge } from '../../core/shared-log/control/control.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/base/text.ts';

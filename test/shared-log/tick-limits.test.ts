@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { keysOf } from '../../core/shared-log/format/manifest.ts';
-import { startScavenge } from '../../core/shared-log/tick/control.ts';
+import { startScavenge } from '../../core/shared-log/control/control.ts';
 import { STATE_PATH } from '../../core/shared-log/tick/scavenge-slice.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import { readWholeStream } from '../support/oracle.ts';

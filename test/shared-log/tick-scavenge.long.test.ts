@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { streamHasher } from '../../core/base/stream-hash.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
-import { scavengeStatus, startScavenge, stopScavenge } from '../../core/shared-log/tick/control.ts';
+import { scavengeStatus, startScavenge, stopScavenge } from '../../core/shared-log/control/control.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { latestPoint } from '../scavenge/model.ts';

@@ -5,7 +5,7 @@ import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts
 import { listAll } from '../../core/ports/object-store.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
-import { startScavenge } from '../../core/shared-log/tick/control.ts';
+import { startScavenge } from '../../core/shared-log/control/control.ts';
 import { hashesOf } from '../backup/copy-kit.ts';
 import { AutoClock } from '../shared-log/auto-clock.ts';
 import { CHUNK_BYTES, compactionTick, runTick, worldOf } from '../shared-log/tick-kit.ts';

@@ -14,7 +14,7 @@ import type { StreamHasher } from '../../base/stream-hash.ts';
 import type { ObjectWorld } from '../api.ts';
 import { newestManifestNumber, type ObjectScavenge, type ObjectScavengeProgress } from '../format/manifest.ts';
 import type { ObjectStorage } from './storage.ts';
-import { derivedId, stopKey } from './control.ts';
+import { derivedId, stopKey } from '../control/control.ts';
 import type { TickLog } from './tick-log.ts';
 
 export const STATE_PATH = 'index/scavenging/scavenging.db';

@@ -13,11 +13,11 @@ import { manifestNumberOf, newUuid } from '../format/keys.ts';
 import { newestManifestNumber, type ObjectManifest, type ObjectPoints, type ObjectScavenge, readManifest } from '../format/manifest.ts';
 import { listLog, type LogList, listTail, readTail, type Tail } from '../tail/tail.ts';
 import { indexLog, lastPoint, openIndex, settleTables, type TickIndexParts } from './compaction.ts';
-import { requestedScavenge } from './control.ts';
+import { requestedScavenge } from '../control/control.ts';
 import { publish } from './publish.ts';
 import { runSlice, SCAVENGE_STATE_BYTES_MAX, tellOfEnd, tellOfErasure } from './scavenge-slice.ts';
 import { ObjectStorage } from './storage.ts';
-import { type Ages, agesOf, erasureOf, listManifests, Sweep, type Swept } from './sweep.ts';
+import { type Ages, agesOf, erasureOf, listManifests, Sweep, type Swept } from '../sweep/sweep.ts';
 import { TickLog } from './tick-log.ts';
 
 /** What a tick is given, and what it says. */

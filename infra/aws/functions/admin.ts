@@ -1,6 +1,6 @@
 import { createAutoScavenge } from '../../../core/auto-scavenge/auto-scavenge.ts';
-import { Foresight } from '../../../core/shared-log/overlay/foresight.ts';
-import { createObjectNodes, OF_CLUSTER } from '../../../core/shared-log/tick/control.ts';
+import { Foresight } from '../../../core/shared-log/foresight/foresight.ts';
+import { createObjectNodes, OF_CLUSTER } from '../../../core/shared-log/control/control.ts';
 import { createApp } from '../../../handlers/app.ts';
 import { newScratch } from '../../runtime/scratch.ts';
 import { createSchedule } from '../../schedule.ts';

@@ -2,7 +2,7 @@ import type { ByteShare } from '../../../core/base/byte-budget.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../../core/shared-log/api.ts';
 import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
-import { ObjectFailures } from '../../../core/shared-log/shared-failures.ts';
+import { ObjectFailures } from '../../../core/shared-log/shared-failures/shared-failures.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { Scavenger } from '../../../core/scavenge/api.ts';
 import { createSecurity } from '../../../core/security/security.ts';

@@ -2,7 +2,7 @@ import { ASSUMPTIONS, commitsPerSecondMax, monthOf, SECONDS_PER_MONTH } from './
 import type { Assumptions, Measured, Month, Requests } from './model.ts';
 import type { ClusterMeasured } from './cluster.ts';
 import type { Prices } from './prices.ts';
-import { FAILURE_REQUESTS_A_MINUTE } from '../../../core/shared-log/shared-failures.ts';
+import { FAILURE_REQUESTS_A_MINUTE } from '../../../core/shared-log/shared-failures/shared-failures.ts';
 
 const RATES = [1, 100, 10_000] as const;
 /** Instances that somebody may guess passwords at: the concurrency that is reserved for `streams` and `admin`. */

@@ -6,7 +6,7 @@ import type { ObjectInstance } from '../../../core/shared-log/api.ts';
 import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { manifestKey } from '../../../core/shared-log/format/keys.ts';
 import { encodeManifest } from '../../../core/shared-log/format/manifest.ts';
-import { startScavenge } from '../../../core/shared-log/tick/control.ts';
+import { startScavenge } from '../../../core/shared-log/control/control.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
-import { createDrive } from '../../../core/shared-log/tick/drive.ts';
+import { createDrive } from '../../../core/shared-log/drive/drive.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
 import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';

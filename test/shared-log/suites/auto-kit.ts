@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, expect, TestRunner } from 'vitest';
 import type { CyclesStore } from '../../../core/auto-scavenge/streams.ts';
-import { createObjectNodes, scavengeStatus } from '../../../core/shared-log/tick/control.ts';
+import { createObjectNodes, scavengeStatus } from '../../../core/shared-log/control/control.ts';
 import type { LastReply, NodeAddress, Nodes, NodesView, StartReply, StopReply } from '../../../core/ports/nodes.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import type { AppendResult, NewEvent, ReadStreamOptions, StreamInfo, StreamPage } from '../../../core/streams/api.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, expect } from 'vitest';
 import { SkuaError } from '../../../core/base/errors.ts';
 import type { ObjectWorld } from '../../../core/shared-log/api.ts';
-import { scavengeStatus } from '../../../core/shared-log/tick/control.ts';
+import { scavengeStatus } from '../../../core/shared-log/control/control.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import type { Scavenger } from '../../../core/scavenge/api.ts';

@@ -1,7 +1,7 @@
 import { isSkuaError } from '../../../core/base/errors.ts';
 import { streamHasher } from '../../../core/base/stream-hash.ts';
 import { FRESH_DEFAULT_MS } from '../../../core/shared-log/api.ts';
-import { startScavenge } from '../../../core/shared-log/tick/control.ts';
+import { startScavenge } from '../../../core/shared-log/control/control.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { latestPoint, type Reason } from '../../scavenge/model.ts';
 import { checkClosed, findReadErrors, judge } from '../../scavenge/random-check.ts';

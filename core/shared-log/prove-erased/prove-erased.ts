@@ -11,9 +11,9 @@ import { FRESH_DEFAULT_MS, type ObjectLogOptions, type ObjectWorld, REMOVE_AFTER
 import { COMMIT_HEADER_BYTES, decodeCommitObject } from '../format/commit-object.ts';
 import { commitNumberOf, FILES, manifestNumberOf } from '../format/keys.ts';
 import { newestManifest, type ObjectManifest, TABLE_NAME } from '../format/manifest.ts';
-import { agesOf, LEFTOVERS_AFTER_MS, listManifests, tracesMs } from '../tick/sweep.ts';
+import { agesOf, LEFTOVERS_AFTER_MS, listManifests, tracesMs } from '../sweep/sweep.ts';
 import { STATE_PATH } from '../tick/scavenge-slice.ts';
-import { BlockLine } from './block-line.ts';
+import { BlockLine } from '../files/block-line.ts';
 
 /** Lists of the objects in one search: the first, and for what came meanwhile. Beside busy writers there is always more. */
 const LISTS_MAX = 3;

@@ -13,9 +13,9 @@ import { decodeCommitObject } from '../format/commit-object.ts';
 import { commitKey, commitNumberOf, COMMITS, FILES, manifestNumberOf } from '../format/keys.ts';
 import { decodeManifest, newestManifestNumber, type ObjectManifest } from '../format/manifest.ts';
 import { STATE_PATH } from '../tick/scavenge-slice.ts';
-import { listManifests } from '../tick/sweep.ts';
-import { FETCH_BYTES, FETCHES_MAX } from './block-line.ts';
-import { openOverlay } from './overlay.ts';
+import { listManifests } from '../sweep/sweep.ts';
+import { FETCH_BYTES, FETCHES_MAX } from '../files/block-line.ts';
+import { openOverlay } from '../overlay/overlay.ts';
 
 const CHECKPOINT_BYTES = 8;
 

@@ -4,7 +4,7 @@ import type { ObjectWorld } from '../api.ts';
 import { commitKey, commitNumberOf, COMMITS, FAILURES, FILES, manifestNumberOf, MANIFESTS } from '../format/keys.ts';
 import { keysOf, type ObjectErasure, type ObjectManifest, readManifest } from '../format/manifest.ts';
 import type { LogList } from '../tail/tail.ts';
-import { CONTROL, isOldNote } from './control.ts';
+import { CONTROL, isOldNote } from '../control/control.ts';
 
 /** Objects removed by one tick at most; the rest goes with the next. */
 const REMOVE_MAX = 10_000;

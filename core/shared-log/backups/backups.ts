@@ -13,8 +13,8 @@ import { decodeText, encodeText } from '../../base/text.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../api.ts';
 import { newUuid } from '../format/keys.ts';
 import { newestManifest, type ObjectManifest } from '../format/manifest.ts';
-import { objectSource, type ObjectSource, type Scratch } from './overlay.ts';
-import { CONTROL_PREFIX } from '../tick/control.ts';
+import { objectSource, type ObjectSource, type Scratch } from '../overlay/overlay.ts';
+import { CONTROL_PREFIX } from '../control/control.ts';
 
 /** With less time than this left nothing is begun. */
 const BEGIN_MS_MIN = 3_000;

@@ -8,7 +8,7 @@ import { checkedOptions, dryRunProgress, dryRunReport, explainStream } from '../
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../api.ts';
 import { newestManifest } from '../format/manifest.ts';
-import { openOverlay, type Scratch } from './overlay.ts';
+import { openOverlay, type Scratch } from '../overlay/overlay.ts';
 import { indexLog, openIndex } from '../tick/compaction.ts';
 
 /** Streams explained at once. */

@@ -3,7 +3,7 @@ import { type AutoScavengeConfig, createAutoScavenge } from '../../auto-scavenge
 import type { NodeAddress } from '../../ports/nodes.ts';
 import type { Schedule } from '../../ports/schedule.ts';
 import type { ObjectInstance, ObjectWorld } from '../api.ts';
-import { createObjectNodes } from './control.ts';
+import { createObjectNodes } from '../control/control.ts';
 
 interface DriveParts {
   readonly world: ObjectWorld;
