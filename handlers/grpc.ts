@@ -1,4 +1,4 @@
-import type { AskLeader } from '../core/cluster/ask-leader.ts';
+import type { AskLeader } from '../core/cluster/ask-leader/ask-leader.ts';
 import { ANONYMOUS } from '../core/base/principal.ts';
 import type { EventStore } from '../core/streams/api.ts';
 import { countRefusal, enterMethod } from './admission.ts';

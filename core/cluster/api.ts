@@ -2,8 +2,8 @@ import type { SkuaError } from '../base/errors.ts';
 import type { NodeAddress } from '../ports/nodes.ts';
 import type { Epoch, GossipEntry, MemberState } from '../ports/peers.ts';
 
-export type { HeldWrite, Patience } from './patience.ts';
-export type { CarriedWrite, WriteOutcome, Writer } from './carried-writes.ts';
+export type { HeldWrite, Patience } from './patience/patience.ts';
+export type { CarriedWrite, WriteOutcome, Writer } from './format/carried-writes.ts';
 
 /**
  * The log as a member of a cluster has it: a copy on its own disk, fed by the bucket and by the leader. All that leads, gossips or forwards

@@ -1,5 +1,5 @@
-import { WRITES_PATH } from '../../core/cluster/writes-elsewhere.ts';
-import { checkCommitsRequest, checkGossip, checkLeadRequest } from '../../core/cluster/membership/check.ts';
+import { WRITES_PATH } from '../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
+import { checkCommitsRequest, checkGossip, checkLeadRequest } from '../../core/cluster/format/peers.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { CommitsRequest } from '../../core/ports/peers.ts';
 import { readJson } from '../http/body.ts';

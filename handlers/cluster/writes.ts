@@ -1,6 +1,6 @@
 import type { HeldWrite, CarriedWrite, WriteOutcome } from '../../core/cluster/api.ts';
-import { formatOutcomes, outcomeOf, readWrites } from '../../core/cluster/carried-writes.ts';
-import { WRITES_TYPE } from '../../core/cluster/writes-elsewhere.ts';
+import { formatOutcomes, outcomeOf, readWrites } from '../../core/cluster/format/carried-writes.ts';
+import { WRITES_TYPE } from '../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Security, UserNow, Principal } from '../../core/security/api.ts';
 import { isAdministrator } from '../../core/base/principal.ts';

@@ -1,7 +1,7 @@
 import type { AutoScavenge, ScavengeOrders } from '../../core/auto-scavenge/api.ts';
 import type { ByteShare } from '../../core/base/byte-budget.ts';
 import type { MemberLog, Membership, Patience, Writer } from '../../core/cluster/api.ts';
-import type { AskLeader } from '../../core/cluster/ask-leader.ts';
+import type { AskLeader } from '../../core/cluster/ask-leader/ask-leader.ts';
 import type { RunningMembership } from '../../core/cluster/membership/api.ts';
 import type { Holds } from '../../core/store/api.ts';
 import type { BackupChecks, BackupStatus, Backups } from '../../core/backup/api.ts';

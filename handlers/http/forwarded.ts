@@ -1,4 +1,4 @@
-import { FOR_OTHERS } from '../../core/cluster/ask-leader.ts';
+import { FOR_OTHERS } from '../../core/cluster/ask-leader/ask-leader.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { SessionProof, Principal } from '../../core/security/api.ts';
 import { notAMember } from './authorization.ts';

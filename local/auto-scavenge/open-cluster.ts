@@ -1,7 +1,7 @@
 import { leaseOf, ScavengeOrders } from '../../core/auto-scavenge/orders/orders.ts';
 import type { MemberLog, Membership } from '../../core/cluster/api.ts';
-import { leadAuthority } from '../../core/cluster/authority.ts';
-import { createClusterNodes } from '../../core/cluster/nodes.ts';
+import { leadAuthority } from '../../core/cluster/authority/authority.ts';
+import { createClusterNodes } from '../../core/cluster/nodes/nodes.ts';
 import type { AdminCalls } from '../../core/ports/admin-calls.ts';
 import { type AutoScavengeWorld, driven, nodeLostAfterMs, type OpenAutoScavenge, ordersTold } from './open.ts';
 

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ByteShare } from '../../core/base/byte-budget.ts';
 import type { HeldWrite, MemberLog, Patience, CarriedWrite, Writer } from '../../core/cluster/api.ts';
-import { newOrder, NOTHING, OWN, STAYS } from '../../core/cluster/writes-elsewhere.ts';
-import type { Order, WritesElsewhere } from '../../core/cluster/writes-elsewhere.ts';
+import { newOrder, NOTHING, OWN, STAYS } from '../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
+import type { Order, WritesElsewhere } from '../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type {
   AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,

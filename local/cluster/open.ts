@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { background } from '../../core/base/background.ts';
-import { AskLeader } from '../../core/cluster/ask-leader.ts';
-import { scavengeStoreOf, WritesElsewhere } from '../../core/cluster/writes-elsewhere.ts';
+import { AskLeader } from '../../core/cluster/ask-leader/ask-leader.ts';
+import { scavengeStoreOf, WritesElsewhere } from '../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
 import { type MemberStore, openMemberStore } from '../../core/cluster/copy/member-store.ts';
-import { Patience } from '../../core/cluster/patience.ts';
-import { upToDateOf } from '../../core/cluster/up-to-date.ts';
+import { Patience } from '../../core/cluster/patience/patience.ts';
+import { upToDateOf } from '../../core/cluster/up-to-date/up-to-date.ts';
 import { createMembership } from '../../core/cluster/membership/membership.ts';
 import type { RunningMembership } from '../../core/cluster/membership/api.ts';
 import type { Log } from '../../core/ports/log.ts';

@@ -1,4 +1,4 @@
-import { checkEpoch, checkGossip } from '../../core/cluster/membership/check.ts';
+import { checkEpoch, checkGossip } from '../../core/cluster/format/peers.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';

@@ -1,5 +1,5 @@
 import type { MemberLog, Membership } from '../../core/cluster/api.ts';
-import { leadAuthority } from '../../core/cluster/authority.ts';
+import { leadAuthority } from '../../core/cluster/authority/authority.ts';
 import type { PersistentSubscriptions, PersistentSubscriptionsEngine } from '../../core/persistent/api.ts';
 import { createPersistentSubscriptions } from '../../core/persistent/persistent.ts';
 import type { Clock } from '../../core/ports/clock.ts';

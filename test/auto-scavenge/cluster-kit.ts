@@ -4,7 +4,7 @@ import { parseFact } from '../../core/auto-scavenge/facts.ts';
 import { leaseOf, ScavengeOrders } from '../../core/auto-scavenge/orders/orders.ts';
 import { CYCLES_STREAM } from '../../core/auto-scavenge/streams.ts';
 import type { ClusterMember, Membership } from '../../core/cluster/api.ts';
-import { createClusterNodes } from '../../core/cluster/nodes.ts';
+import { createClusterNodes } from '../../core/cluster/nodes/nodes.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { AdminCalls } from '../../core/ports/admin-calls.ts';
 import { silentLog } from '../../core/ports/log.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ClusterMember, Membership } from '../../core/cluster/api.ts';
-import { leadAuthority } from '../../core/cluster/authority.ts';
-import { createClusterNodes } from '../../core/cluster/nodes.ts';
+import { leadAuthority } from '../../core/cluster/authority/authority.ts';
+import { createClusterNodes } from '../../core/cluster/nodes/nodes.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { EPOCH_STREAM } from '../../core/log/format/epochs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { Patience } from '../../core/cluster/patience.ts';
+import { Patience } from '../../core/cluster/patience/patience.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 /** For how long clients' writes may be on their way (ForwardPatienceMs). */

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { beginLog } from '../../core/cluster/reset.ts';
-import type { ResetOptions } from '../../core/cluster/reset.ts';
+import { beginLog } from '../../core/cluster/reset/reset.ts';
+import type { ResetOptions } from '../../core/cluster/reset/reset.ts';
 import { INDEX_MAP_PATH } from '../../core/index/format/index-map.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { newestManifest } from '../../core/shared-log/format/manifest.ts';

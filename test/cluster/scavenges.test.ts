@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { scavengeStoreOf } from '../../core/cluster/writes-elsewhere.ts';
+import { scavengeStoreOf } from '../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
 import type { MemberStore } from '../../core/cluster/copy/member-store.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';

@@ -18,7 +18,7 @@ import type { EventStore } from '../../streams/api.ts';
 import type { EventStoreInternals } from '../../streams/streams.ts';
 import type { MemberLog } from '../api.ts';
 import { CopyHead, type CopyPlace } from './copy-head.ts';
-import { readLogId } from './identity.ts';
+import { readLogId } from './identity/identity.ts';
 import { copyClosed, CopyLog, epochOfEvent, type OpenCopy } from './member-log.ts';
 import { placeInTail } from './place-in-tail.ts';
 import { prepareCopy } from './prepare-copy.ts';

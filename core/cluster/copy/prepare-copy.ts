@@ -13,7 +13,7 @@ import { checkFirstBytes, checkLastBytes, compareFrom, diverged } from './compar
 import { askForCut, commonEnd, dropIndexBeyond, forgetEpoch } from './cut-back.ts';
 import { refuseDamaged } from './damage.ts';
 import { throwIfEnded } from './download.ts';
-import { belongsTo, writeLogId } from './identity.ts';
+import { belongsTo, writeLogId } from './identity/identity.ts';
 import { placeInTail } from './place-in-tail.ts';
 import { markScavengeDue } from './scavenge-due.ts';
 import { type CopySurvey, openSurveyed, surveyCopy } from './survey.ts';

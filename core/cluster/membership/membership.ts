@@ -5,7 +5,7 @@ import type { ClusterMember } from '../api.ts';
 import { Alarm } from './alarm.ts';
 import { LOOK_MS, type MembershipOptions, type MembershipParts, RESIGN_WAIT_MS, type RunningMembership, STOP_WAIT_MS } from './api.ts';
 import { Care } from './care.ts';
-import { checkCommitsRequest, checkLeadRequest } from './check.ts';
+import { checkCommitsRequest, checkLeadRequest } from '../format/peers.ts';
 import { bucketAnswers, isBetter } from './election.ts';
 import { Feed, FeedServer, otherLog } from './feed.ts';
 import type { Hearing } from './hearing.ts';

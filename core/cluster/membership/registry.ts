@@ -6,7 +6,7 @@ import { OBJECT_KEY_PART_LENGTH_MAX, type ObjectStore } from '../../ports/object
 import type { GossipEntry } from '../../ports/peers.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import { MEMBERS_MAX } from './api.ts';
-import { checkIdentity } from './check.ts';
+import { checkIdentity } from '../format/peers.ts';
 
 /**
  * The objects `nodes/<address>` under the prefix of the log, by which members find each other at their start (rule 8). They are written at the start, at

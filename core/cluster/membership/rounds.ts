@@ -4,7 +4,7 @@ import type { Meter } from '../../ports/meter.ts';
 import { type NodeAddress, nodeKey } from '../../ports/nodes.ts';
 import type { Gossip, Peers } from '../../ports/peers.ts';
 import { MEMBERS_MAX } from './api.ts';
-import { checkGossip } from './check.ts';
+import { checkGossip } from '../format/peers.ts';
 
 export interface RoundsParts {
   readonly peers: Peers;

@@ -3,7 +3,7 @@ import { type NodeAddress, nodeKey } from '../../ports/nodes.ts';
 import type { Gossip, GossipEntry } from '../../ports/peers.ts';
 import { sameNode } from '../api.ts';
 import type { MembershipParts } from './api.ts';
-import { checkGossip } from './check.ts';
+import { checkGossip } from '../format/peers.ts';
 import { otherLog } from './feed.ts';
 import { Rounds, saysAddressInUse } from './rounds.ts';
 import { type MemberView, notReady } from './view.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { readLogId, removeLogId } from '../../../core/cluster/copy/identity.ts';
+import { readLogId, removeLogId } from '../../../core/cluster/copy/identity/identity.ts';
 import type { MemberStore } from '../../../core/cluster/copy/member-store.ts';
 import { prepareCopy, type PreparedCopy } from '../../../core/cluster/copy/prepare-copy.ts';
 import type { ObjectInstance } from '../../../core/shared-log/api.ts';

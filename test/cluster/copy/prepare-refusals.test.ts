@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readLogId, removeLogId, writeLogId } from '../../../core/cluster/copy/identity.ts';
+import { readLogId, removeLogId, writeLogId } from '../../../core/cluster/copy/identity/identity.ts';
 import { prepareCopy } from '../../../core/cluster/copy/prepare-copy.ts';
 import { askForCut } from '../../../core/cluster/copy/cut-back.ts';
 import { clearForRestore } from '../../../core/backup/restore/directory.ts';

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Forwarded } from '../../../handlers/http/cluster.ts';
 import { forwardedText, NOT_LEADER_HEADER } from '../../../handlers/http/forwarded.ts';
-import { Patience } from '../../../core/cluster/patience.ts';
+import { Patience } from '../../../core/cluster/patience/patience.ts';
 import { EpochFence } from '../../../local/cluster/fence.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { event } from '../copy/kit.ts';
-import { WritesElsewhere } from '../../../core/cluster/writes-elsewhere.ts';
+import { WritesElsewhere } from '../../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
 import { EVENTS, instanceOf, Members, newId, SECRET, unreachable } from './kit.ts';
 import type { TestMember } from './kit.ts';
 

@@ -4,7 +4,7 @@ import type { AuditEntry } from '../../../core/ports/audit.ts';
 import type { Authenticator, Security } from '../../../core/security/api.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
 import type { Principal } from '../../../core/base/principal.ts';
-import { LEADER_WAIT_MS } from '../../../core/cluster/ask-leader.ts';
+import { LEADER_WAIT_MS } from '../../../core/cluster/ask-leader/ask-leader.ts';
 import { FakeNode } from '../../support/fake-node.ts';
 import { event, Members, named, newId, silent, STREAMS } from './kit.ts';
 import type { TestMember } from './kit.ts';

@@ -1,9 +1,9 @@
 import type { ClusterMember, MemberLog, Membership } from '../../../core/cluster/api.ts';
 import type { MemberStore } from '../../../core/cluster/copy/member-store.ts';
-import { AskLeader } from '../../../core/cluster/ask-leader.ts';
-import { Patience } from '../../../core/cluster/patience.ts';
-import { WRITES_PATH, WritesElsewhere } from '../../../core/cluster/writes-elsewhere.ts';
-import { upToDateOf } from '../../../core/cluster/up-to-date.ts';
+import { AskLeader } from '../../../core/cluster/ask-leader/ask-leader.ts';
+import { Patience } from '../../../core/cluster/patience/patience.ts';
+import { WRITES_PATH, WritesElsewhere } from '../../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
+import { upToDateOf } from '../../../core/cluster/up-to-date/up-to-date.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import type { Meter } from '../../../core/ports/meter.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { DEADLINE_MS } from '../../../core/cluster/ask-leader.ts';
-import { readWrites } from '../../../core/cluster/carried-writes.ts';
+import { DEADLINE_MS } from '../../../core/cluster/ask-leader/ask-leader.ts';
+import { readWrites } from '../../../core/cluster/format/carried-writes.ts';
 import { EVENTS, Members, newId, originOf, silent, unreachable } from './kit.ts';
 
 let members: Members;

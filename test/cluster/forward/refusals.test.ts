@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { UP_TO_DATE_MS, upToDateOf } from '../../../core/cluster/up-to-date.ts';
+import { UP_TO_DATE_MS, upToDateOf } from '../../../core/cluster/up-to-date/up-to-date.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { createSecurity } from '../../../core/security/security.ts';

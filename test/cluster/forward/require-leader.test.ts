@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { LEADER_WAIT_MS } from '../../../core/cluster/ask-leader.ts';
+import { LEADER_WAIT_MS } from '../../../core/cluster/ask-leader/ask-leader.ts';
 import { Members, newId, originOf } from './kit.ts';
 
 let members: Members;

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { formatWrites, readWrites } from '../../../core/cluster/carried-writes.ts';
-import type { CarriedWrite } from '../../../core/cluster/carried-writes.ts';
+import { formatWrites, readWrites } from '../../../core/cluster/format/carried-writes.ts';
+import type { CarriedWrite } from '../../../core/cluster/format/carried-writes.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { createSecurity } from '../../../core/security/security.ts';

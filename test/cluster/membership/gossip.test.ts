@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { MEMBERS_MAX } from '../../../core/cluster/membership/api.ts';
-import { checkGossip } from '../../../core/cluster/membership/check.ts';
+import { checkGossip } from '../../../core/cluster/format/peers.ts';
 import { MemberTable } from '../../../core/cluster/membership/gossip.ts';
 import { isSkuaError } from '../../../core/base/errors.ts';
 import { type Log, silentLog } from '../../../core/ports/log.ts';

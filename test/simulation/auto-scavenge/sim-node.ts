@@ -3,7 +3,7 @@ import type { AutoScavenge } from '../../../core/auto-scavenge/api.ts';
 import { type AskedOrders, leaseOf, ScavengeOrders } from '../../../core/auto-scavenge/orders/orders.ts';
 import { CYCLES_STREAM } from '../../../core/auto-scavenge/streams.ts';
 import type { Membership } from '../../../core/cluster/api.ts';
-import { createClusterNodes } from '../../../core/cluster/nodes.ts';
+import { createClusterNodes } from '../../../core/cluster/nodes/nodes.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import type { AdminReply } from '../../../core/ports/admin-calls.ts';
 import type { Clock } from '../../../core/ports/clock.ts';

@@ -23,10 +23,10 @@ export const FAULTS: Readonly<Record<string, readonly Edit[]>> = {
     { file: 'core/cluster/copy/copy-head.ts', is: '  async takeOwn(', becomes: '  giveSoon(commit: Commit, bytes: Uint8Array): void { this.recent.add(commit.number, bytes); this.#on.committed(); }\n  async takeOwn(' },
     { file: 'core/shared-log/commit-log/commit-log.ts', is: 'const startedAt = stampOf(clock);', becomes: 'const startedAt = stampOf(clock); (head as { giveSoon?: (commit: Commit, bytes: Uint8Array) => void }).giveSoon?.(attempt.commit, alone);' },
   ],
-  'no-patience': [{ file: 'core/cluster/patience.ts', is: 'if (ageMs > limitMs) return', becomes: 'if (ageMs < 0) return' }],
-  'no-standstill': [{ file: 'core/cluster/patience.ts', is: 'return ms > STILL_MS ? ms : 0;', becomes: 'return ms < 0 ? ms : 0;' }],
-  'no-age-at-leader': [{ file: 'core/cluster/patience.ts', is: 'atMs === null ? 0 : this.clock.nowMs() - atMs', becomes: '0' }],
-  'patience-by-monotonic-clock': [{ file: 'core/cluster/patience.ts', is: 'return Math.max(clock.nowMs() - this.#wallMs, clock.monotonicMs() - this.#monotonicMs);', becomes: 'return clock.monotonicMs() - this.#monotonicMs;' }],
+  'no-patience': [{ file: 'core/cluster/patience/patience.ts', is: 'if (ageMs > limitMs) return', becomes: 'if (ageMs < 0) return' }],
+  'no-standstill': [{ file: 'core/cluster/patience/patience.ts', is: 'return ms > STILL_MS ? ms : 0;', becomes: 'return ms < 0 ? ms : 0;' }],
+  'no-age-at-leader': [{ file: 'core/cluster/patience/patience.ts', is: 'atMs === null ? 0 : this.clock.nowMs() - atMs', becomes: '0' }],
+  'patience-by-monotonic-clock': [{ file: 'core/cluster/patience/patience.ts', is: 'return Math.max(clock.nowMs() - this.#wallMs, clock.monotonicMs() - this.#monotonicMs);', becomes: 'return clock.monotonicMs() - this.#monotonicMs;' }],
   'read-before-applied': [{ file: 'core/cluster/copy/member-log.ts', is: 'return this.#wait(() => this.#end >= position, signal);', becomes: 'return Promise.resolve(signal !== null && position >= 0);' }],
 };
 

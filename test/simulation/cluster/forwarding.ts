@@ -1,5 +1,5 @@
 import { SkuaError } from '../../../core/base/errors.ts';
-import type { HeldWrite } from '../../../core/cluster/patience.ts';
+import type { HeldWrite } from '../../../core/cluster/patience/patience.ts';
 import { answered, type Answer, comesAgain, type Outcome, put, type Request } from './requests.ts';
 import type { SimMember } from './sim-member.ts';
 import type { World } from './world.ts';

@@ -1,4 +1,4 @@
-import { Patience } from '../../../core/cluster/patience.ts';
+import { Patience } from '../../../core/cluster/patience/patience.ts';
 import { isSkuaError, type SkuaError } from '../../../core/base/errors.ts';
 import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';

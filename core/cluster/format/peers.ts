@@ -2,7 +2,7 @@ import { SkuaError } from '../../base/errors.ts';
 import { guidFromText } from '../../base/guid.ts';
 import type { NodeAddress } from '../../ports/nodes.ts';
 import type { CommitsRequest, Epoch, Gossip, GossipEntry, LeadRequest, MemberState } from '../../ports/peers.ts';
-import { MEMBERS_MAX } from './api.ts';
+import { MEMBERS_MAX } from '../membership/api.ts';
 
 /**
  * What members tell one another comes from outside: other versions, other programs under the address of a member. It is looked through before anything

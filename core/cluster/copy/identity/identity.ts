@@ -1,10 +1,8 @@
-import { SkuaError } from '../../base/errors.ts';
-import { replaceFile } from '../../ports/durability.ts';
-import { LOG_ID_FILE } from '../../log/format/markers.ts';
-import type { Storage } from '../../ports/storage.ts';
-import { decodeText, encodeText } from '../../base/text.ts';
-
-export { LOG_ID_FILE, refuseAttached } from '../../log/format/markers.ts';
+import { SkuaError } from '../../../base/errors.ts';
+import { replaceFile } from '../../../ports/durability.ts';
+import { LOG_ID_FILE } from '../../../log/format/markers.ts';
+import type { Storage } from '../../../ports/storage.ts';
+import { decodeText, encodeText } from '../../../base/text.ts';
 
 /** A file that is longer than this is none of ours. */
 const FILE_BYTES_MAX = 64;

@@ -1,6 +1,6 @@
-import { SkuaError } from '../base/errors.ts';
-import { type Stamp, sinceMs, stampOf } from '../ports/stamp.ts';
-import type { Clock } from '../ports/clock.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { type Stamp, sinceMs, stampOf } from '../../ports/stamp.ts';
+import type { Clock } from '../../ports/clock.ts';
 
 /** How often a member looks at its clocks, to know afterwards for how long it stood still. */
 const LOOK_MS = 1_000;

@@ -1,18 +1,18 @@
-import { encodeBase64 } from '../base/base64.ts';
-import type { BackupSource, SnapshotFile } from '../store/api.ts';
-import { isSkuaError, SkuaError } from '../base/errors.ts';
-import { inParallel } from '../base/in-parallel.ts';
-import { INDEX_MAP_PATH, parseIndexMap } from '../index/format/index-map.ts';
-import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../log/format/chunk-format.ts';
-import { ChunkProof } from '../log/format/chunk-proof.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Digests } from '../ports/digests.ts';
-import type { Ids } from '../ports/ids.ts';
-import type { ObjectStore } from '../ports/object-store.ts';
-import { probe } from '../shared-log/prefix/prefix.ts';
-import { newFileKey, newUuid } from '../shared-log/format/keys.ts';
-import { createManifest, INLINE_BYTES_MAX, newestManifest, TABLE_NAME } from '../shared-log/format/manifest.ts';
-import type { ObjectChunk, ObjectFile, ObjectManifest, ObjectOngoing, ObjectSegment } from '../shared-log/format/manifest.ts';
+import { encodeBase64 } from '../../base/base64.ts';
+import type { BackupSource, SnapshotFile } from '../../store/api.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { inParallel } from '../../base/in-parallel.ts';
+import { INDEX_MAP_PATH, parseIndexMap } from '../../index/format/index-map.ts';
+import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../log/format/chunk-format.ts';
+import { ChunkProof } from '../../log/format/chunk-proof.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Digests } from '../../ports/digests.ts';
+import type { Ids } from '../../ports/ids.ts';
+import type { ObjectStore } from '../../ports/object-store.ts';
+import { probe } from '../../shared-log/prefix/prefix.ts';
+import { newFileKey, newUuid } from '../../shared-log/format/keys.ts';
+import { createManifest, INLINE_BYTES_MAX, newestManifest, TABLE_NAME } from '../../shared-log/format/manifest.ts';
+import type { ObjectChunk, ObjectFile, ObjectManifest, ObjectOngoing, ObjectSegment } from '../../shared-log/format/manifest.ts';
 
 /** Files that are uploaded at once. */
 const AT_ONCE = 4;

@@ -1,10 +1,10 @@
-import { background } from '../base/background.ts';
-import { isSkuaError, SkuaError } from '../base/errors.ts';
-import type { ErrorCode } from '../base/errors.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Meter } from '../ports/meter.ts';
-import type { ClusterMember, MemberLog, Membership } from './api.ts';
-import type { Patience } from './patience.ts';
+import { background } from '../../base/background.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import type { ErrorCode } from '../../base/errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Meter } from '../../ports/meter.ts';
+import type { ClusterMember, MemberLog, Membership } from '../api.ts';
+import type { Patience } from '../patience/patience.ts';
 import { changesOf, EndWaits, within } from './waits.ts';
 import type { Changes } from './waits.ts';
 

@@ -1,6 +1,6 @@
-import { afterDelay, background } from '../base/background.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { MemberLog, Membership } from './api.ts';
+import { afterDelay, background } from '../../base/background.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { MemberLog, Membership } from '../api.ts';
 
 /** Waits at most `ms` milliseconds for what ends with its signal. */
 export async function within<T>(clock: Clock, ms: number, wait: (signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -1,14 +1,14 @@
-import { inTime } from '../ports/in-time.ts';
-import { type AskedOrders, lastReply, NO_ANSWER, startReply, stopReply } from '../auto-scavenge/orders/orders.ts';
-import { isSkuaError } from '../base/errors.ts';
-import type { AdminCalls, AdminReply } from '../ports/admin-calls.ts';
-import type { Clock } from '../ports/clock.ts';
-import { nodeKey } from '../ports/nodes.ts';
-import type { LastReply, Member, NodeAddress, Nodes, NodesView, NoReply, ScavengeOrder, StartReply, StopReply } from '../ports/nodes.ts';
-import type { MemberState } from '../ports/peers.ts';
-import { decodeText } from '../base/text.ts';
-import type { MemberLog, Membership } from './api.ts';
-import { sameNode } from './api.ts';
+import { inTime } from '../../ports/in-time.ts';
+import { type AskedOrders, lastReply, NO_ANSWER, startReply, stopReply } from '../../auto-scavenge/orders/orders.ts';
+import { isSkuaError } from '../../base/errors.ts';
+import type { AdminCalls, AdminReply } from '../../ports/admin-calls.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { nodeKey } from '../../ports/nodes.ts';
+import type { LastReply, Member, NodeAddress, Nodes, NodesView, NoReply, ScavengeOrder, StartReply, StopReply } from '../../ports/nodes.ts';
+import type { MemberState } from '../../ports/peers.ts';
+import { decodeText } from '../../base/text.ts';
+import type { MemberLog, Membership } from '../api.ts';
+import { sameNode } from '../api.ts';
 
 export interface ClusterNodesParts {
   readonly membership: Pick<Membership, 'self' | 'clusterSize' | 'members' | 'leader' | 'isLeader' | 'leadsSinceMs' | 'resign'>;

@@ -1,5 +1,5 @@
-import type { Clock } from '../ports/clock.ts';
-import type { MemberLog } from './api.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { MemberLog } from '../api.ts';
 
 /** So long a refusal waits at most for what others have written; and what this member has seen counts as up to date for so long, so that who is refused again and again asks the bucket once a second. */
 export const UP_TO_DATE_MS = 1_000;

@@ -1,7 +1,7 @@
-import { SkuaError } from '../base/errors.ts';
-import type { ErrorCode } from '../base/errors.ts';
-import type { NewEvent, UnchangedStream } from '../streams/api.ts';
-import { decodeText, encodeText } from '../base/text.ts';
+import { SkuaError } from '../../base/errors.ts';
+import type { ErrorCode } from '../../base/errors.ts';
+import type { NewEvent, UnchangedStream } from '../../streams/api.ts';
+import { decodeText, encodeText } from '../../base/text.ts';
 
 /** What one member sends another to be written, as values: POST `/cluster/append`. */
 

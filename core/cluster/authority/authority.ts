@@ -1,7 +1,7 @@
-import { SkuaError } from '../base/errors.ts';
-import { EPOCH_STREAM } from '../log/format/epochs.ts';
-import type { Authorize, EventStore } from '../streams/api.ts';
-import type { Membership } from './api.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { EPOCH_STREAM } from '../../log/format/epochs.ts';
+import type { Authorize, EventStore } from '../../streams/api.ts';
+import type { Membership } from '../api.ts';
 
 interface AuthorityParts {
   readonly store: Pick<EventStore, 'streamInfo' | 'streamInfoNow'>;
