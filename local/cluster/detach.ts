@@ -1,4 +1,4 @@
-import { readLogId, removeLogId } from '../../core/cluster/copy/identity/identity.ts';
+import { readLogId, removeLogId } from '../../core/cluster/replica/identity/identity.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 

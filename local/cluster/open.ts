@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { background } from '../../core/base/background.ts';
 import { AskLeader } from '../../core/cluster/ask-leader/ask-leader.ts';
 import { scavengeStoreOf, WritesElsewhere } from '../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
-import { type MemberStore, openMemberStore } from '../../core/cluster/copy/member-store.ts';
+import { type MemberStore, openMemberStore } from '../../core/cluster/replica/replica.ts';
 import { Patience } from '../../core/cluster/patience/patience.ts';
 import { upToDateOf } from '../../core/cluster/up-to-date/up-to-date.ts';
 import { createMembership } from '../../core/cluster/membership/membership.ts';

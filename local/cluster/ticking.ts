@@ -26,7 +26,7 @@ const LOOK_MS = COMPACT_AFTER_MS;
 const OVERDUE_FACTOR = 3;
 
 /**
- * The ticks of a cluster's log (core/cluster/copy/README.md, rule 6): those of the leader, else of whoever finds that nobody ticks. Resolves when aborted; what a tick has
+ * The ticks of a cluster's log (core/cluster/replica/README.md, rule 6): those of the leader, else of whoever finds that nobody ticks. Resolves when aborted; what a tick has
  * not put in force by then is as if it had never been. Any number of members may tick at once, and functions beside them.
  */
 export function runMemberTicks(parts: MemberTickingParts, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 import * as path from 'node:path';
 import { snapshotOfDirectory } from '../../core/store/snapshot/snapshot.ts';
-import { readLogId, removeLogId, writeLogId } from '../../core/cluster/copy/identity/identity.ts';
+import { readLogId, removeLogId, writeLogId } from '../../core/cluster/replica/identity/identity.ts';
 import { beginLog, requireNone } from '../../core/cluster/reset/reset.ts';
 import type { ObjectManifest } from '../../core/shared-log/format/manifest.ts';
 import { silentLog } from '../../core/ports/log.ts';

@@ -1,4 +1,4 @@
-import type { MemberStore } from '../../core/cluster/copy/member-store.ts';
+import type { MemberStore } from '../../core/cluster/replica/replica.ts';
 import type { ClusterMember, Membership } from '../../core/cluster/api.ts';
 import type { GossipMember, NodeState, StartUpWork } from '../../handlers/http/node-control.ts';
 import { NO_EPOCH, SingleNode } from './control.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { scavengeStoreOf } from '../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
-import type { MemberStore } from '../../core/cluster/copy/member-store.ts';
+import type { MemberStore } from '../../core/cluster/replica/replica.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { ClusterMember } from '../../core/cluster/api.ts';
-import type { MemberStore } from '../../core/cluster/copy/member-store.ts';
+import type { MemberStore } from '../../core/cluster/replica/replica.ts';
 import type { Epoch, MemberState } from '../../core/ports/peers.ts';
 import { ClusterNode } from '../../local/node/cluster-node.ts';
 import { FakeMemberLog, FakeMembership } from '../support/fake-cluster.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import type { ClusterMember } from '../../core/cluster/api.ts';
-import type { MemberStore } from '../../core/cluster/copy/member-store.ts';
+import type { MemberStore } from '../../core/cluster/replica/replica.ts';
 import type { MemberState } from '../../core/ports/peers.ts';
 import { MemberInfoVNodeState as STATES } from '../../handlers/grpc/messages/gossip.ts';
 import { ClusterNode } from '../../local/node/cluster-node.ts';

@@ -11,7 +11,7 @@ import { readWholeStream } from '../support/oracle.ts';
 import { CHUNK_BYTES, compactionTick, eventsOf, exportDirectory, manifestOf, newClock, type ObjectInstance, runTick, setMetadata, worldOf } from './tick-kit.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';
 
-/** Ticks of a cluster's log: core/cluster/copy/README.md, rule 6. */
+/** Ticks of a cluster's log: core/cluster/replica/README.md, rule 6. */
 
 const OPTIONS = { chunkSizeBytes: CHUNK_BYTES };
 const HOUR_MS = 3_600_000;

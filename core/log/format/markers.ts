@@ -33,7 +33,7 @@ export async function refuseUnfinishedRestore(storage: Storage): Promise<void> {
   throw new SkuaError('backup_failed', `A restore into this directory was begun and has not ended, so it holds a part of the data only. Run \`skua restore\` again, with --force.`, { path: RESTORE_MARKER });
 }
 
-/** Names the log, in the bucket, of which the directory holds a copy: text of the UUID of its store and a line end (core/cluster/copy/README.md, rule 3). */
+/** Names the log, in the bucket, of which the directory holds a copy: text of the UUID of its store and a line end (core/cluster/replica/README.md, rule 3). */
 export const LOG_ID_FILE = 'log-id';
 
 /**

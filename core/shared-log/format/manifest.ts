@@ -46,7 +46,7 @@ export interface ObjectManifest {
   readonly scavenge: ObjectScavenge | null;
   /** Of the last run that has ended; absent before the first one. */
   readonly erasure?: ObjectErasure;
-  /** The log is a cluster's (core/cluster/copy/README.md, rule 6): members scavenge their own copies, and ticks follow their scavenge points. Once set it stays. */
+  /** The log is a cluster's (core/cluster/replica/README.md, rule 6): members scavenge their own copies, and ticks follow their scavenge points. Once set it stays. */
   readonly cluster?: true;
   /** Of a cluster's log; absent until a tick has looked. */
   readonly points?: ObjectPoints;

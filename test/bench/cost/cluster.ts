@@ -1,4 +1,4 @@
-import type { MemberStore } from '../../../core/cluster/copy/member-store.ts';
+import type { MemberStore } from '../../../core/cluster/replica/replica.ts';
 import type { RunningMembership } from '../../../core/cluster/membership/api.ts';
 import { createMembership } from '../../../core/cluster/membership/membership.ts';
 import { SkuaError } from '../../../core/base/errors.ts';

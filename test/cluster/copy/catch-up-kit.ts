@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import { readLogId, removeLogId } from '../../../core/cluster/copy/identity/identity.ts';
-import type { MemberStore } from '../../../core/cluster/copy/member-store.ts';
-import { prepareCopy, type PreparedCopy } from '../../../core/cluster/copy/prepare-copy.ts';
+import { readLogId, removeLogId } from '../../../core/cluster/replica/identity/identity.ts';
+import type { MemberStore } from '../../../core/cluster/replica/replica.ts';
+import { prepareCopy, type PreparedCopy } from '../../../core/cluster/replica/prepare-copy.ts';
 import type { ObjectInstance } from '../../../core/shared-log/api.ts';
 import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { manifestKey } from '../../../core/shared-log/format/keys.ts';

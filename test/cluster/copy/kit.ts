@@ -1,4 +1,4 @@
-import { openMemberStore, type MemberStore } from '../../../core/cluster/copy/member-store.ts';
+import { openMemberStore, type MemberStore } from '../../../core/cluster/replica/replica.ts';
 import type { SkuaError } from '../../../core/base/errors.ts';
 import type { ObjectLogOptions } from '../../../core/shared-log/api.ts';
 import { InlineJobs } from '../../../core/memory/inline-jobs.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { readLogId, removeLogId, writeLogId } from '../../../core/cluster/copy/identity/identity.ts';
-import { prepareCopy } from '../../../core/cluster/copy/prepare-copy.ts';
-import { askForCut } from '../../../core/cluster/copy/cut-back.ts';
+import { readLogId, removeLogId, writeLogId } from '../../../core/cluster/replica/identity/identity.ts';
+import { prepareCopy } from '../../../core/cluster/replica/prepare-copy.ts';
+import { askForCut } from '../../../core/cluster/replica/cut-back.ts';
 import { clearForRestore } from '../../../core/backup/restore/directory.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isScavengeDue } from '../../../core/cluster/copy/scavenge-due.ts';
+import { isScavengeDue } from '../../../core/cluster/replica/scavenge-due.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';
 import { openMember, prepare, TestLog } from './catch-up-kit.ts';
 

@@ -1,5 +1,5 @@
 import type { ClusterMember, MemberLog, Membership } from '../../../core/cluster/api.ts';
-import type { MemberStore } from '../../../core/cluster/copy/member-store.ts';
+import type { MemberStore } from '../../../core/cluster/replica/replica.ts';
 import { AskLeader } from '../../../core/cluster/ask-leader/ask-leader.ts';
 import { Patience } from '../../../core/cluster/patience/patience.ts';
 import { WRITES_PATH, WritesElsewhere } from '../../../core/cluster/writes-elsewhere/writes-elsewhere.ts';

@@ -45,7 +45,7 @@ export async function putBack(world: World, members: readonly SimMember[], clien
 
 /**
  * Somebody else writes to the bucket: nothing, a little, or just as much as a member knows of the log that is gone. `mayTick`: and has it taken into files. There a running member
- * can't tell its last commit from another one of that number and length, which an opening does: rule 3 of core/cluster/copy/README.md takes that into account.
+ * can't tell its last commit from another one of that number and length, which an opening does: rule 3 of core/cluster/replica/README.md takes that into account.
  */
 async function others(world: World, clients: Clients, known: readonly number[], mayTick: boolean): Promise<void> {
   const { random, judge } = world;

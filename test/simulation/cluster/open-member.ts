@@ -1,4 +1,4 @@
-import { type MemberStore, openMemberStore } from '../../../core/cluster/copy/member-store.ts';
+import { type MemberStore, openMemberStore } from '../../../core/cluster/replica/replica.ts';
 import { InlineJobs } from '../../../core/memory/inline-jobs.ts';
 import { type Log, silentLog } from '../../../core/ports/log.ts';
 import type { ScavengeStates } from '../../../core/ports/scavenge-state.ts';

@@ -48,7 +48,7 @@ export interface PreparedCopy {
 
 /**
  * Brings the files of a stopped directory up to the newest manifest. Afterwards it belongs to this log (`log-id`), holds it up to the manifest's end at least,
- * byte for byte where nothing is scavenged, and can be opened (core/cluster/copy/README.md, rules 3 to 5).
+ * byte for byte where nothing is scavenged, and can be opened (core/cluster/replica/README.md, rules 3 to 5).
  *
  * Nothing is written before the directory has been compared with the log. Each step leaves a log that every opening takes for what it is, so after a crash, an
  * error or an abort the next call goes on. Rejects with `other_log`, `log_diverged` (nothing was changed where it is found before the first step), `log_corrupt`
