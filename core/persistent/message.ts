@@ -156,3 +156,76 @@ export class SentMessages {
     message.sameId = null;
   }
 }
+
+/** Messages that were read and never sent, in reading order. */
+export class Backlog {
+  #messages: Message[] = [];
+  #at = 0;
+  bytes = 0;
+
+  get count(): number { return this.#messages.length - this.#at; }
+  get head(): Message | null { return this.#messages[this.#at] ?? null; }
+
+  add(message: Message): void {
+    this.#messages.push(message);
+    this.bytes += message.bytes;
+  }
+
+  /** Takes the head out. */
+  shift(): Message {
+    const message = this.#messages[this.#at++]!;
+    this.bytes -= message.bytes;
+    if (this.#at === this.#messages.length) this.clear();
+    else if (this.#at > 256 && this.#at * 2 > this.#messages.length) {
+      this.#messages.splice(0, this.#at);
+      this.#at = 0;
+    }
+    return message;
+  }
+
+  /** Puts messages back that were taken out and are still to be sent. */
+  unshift(messages: readonly Message[]): void {
+    if (messages.length === 0) return;
+    for (const message of messages) this.bytes += message.bytes;
+    this.#messages = [...messages, ...this.#messages.slice(this.#at)];
+    this.#at = 0;
+  }
+
+  clear(): void {
+    this.#messages = [];
+    this.#at = 0;
+  }
+}
+
+/**
+ * Messages to be sent again: those of the source in the order in which they were read, before the replayed ones in theirs. Most of them don't hold their
+ * events any more.
+ */
+export class Retries {
+  #messages: Message[] = [];
+  #isSorted = true;
+
+  get count(): number { return this.#messages.length; }
+
+  add(message: Message): void {
+    const last = this.#messages.at(-1);
+    if (last !== undefined && compare(last, message) > 0) this.#isSorted = false;
+    this.#messages.push(message);
+  }
+
+  inOrder(): readonly Message[] {
+    if (!this.#isSorted) this.#messages.sort(compare);
+    this.#isSorted = true;
+    return this.#messages;
+  }
+
+  /** Leaves out what is not waiting any more. */
+  prune(): void {
+    this.#messages = this.#messages.filter(({ state }) => state === 'waiting');
+  }
+}
+
+function compare(a: Message, b: Message): number {
+  const isReplay = Number(a.parkedNumber >= 0) - Number(b.parkedNumber >= 0);
+  return isReplay === 0 ? a.order - b.order : isReplay;
+}

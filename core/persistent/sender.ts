@@ -1,15 +1,13 @@
 import type { StoredEvent } from '../streams/api.ts';
 import { ALL_STREAM } from './api.ts';
 import type { Delivery } from './api.ts';
-import { Backlog } from './backlog.ts';
 import type { Consumer } from './consumer.ts';
 import type { Ledger } from './ledger.ts';
 import { Measurement } from './measurement.ts';
+import { Backlog, Retries, SentMessages } from './message.ts';
 import type { Message } from './message.ts';
-import { SentMessages } from './message.ts';
 import type { GroupParts } from './parts.ts';
 import type { GroupReader } from './reader.ts';
-import { Retries } from './retries.ts';
 import type { KeptGroup } from './stored-forms.ts';
 import { createStrategy } from './strategies.ts';
 import type { Strategy } from './strategies.ts';
