@@ -1,6 +1,6 @@
 import type { Job } from '../../ports/jobs.ts';
 import { accumulate, ACCUMULATE_JOB } from '../accumulation.ts';
-import { ABANDON_JOB, abandonUnfinished } from '../launch/beginning.ts';
+import { ABANDON_JOB, abandonUnfinished, CHECK_STATE_JOB, checkState } from '../launch/beginning.ts';
 import { calculate, CALCULATE_JOB } from '../calculation.ts';
 import { CHUNK_EXECUTION_JOBS } from '../chunk-execution.ts';
 import { CHUNK_MERGING_JOBS } from '../chunk-merging.ts';
@@ -9,7 +9,6 @@ import { DRY_RUN_JOB, dryRun } from '../dry-run.ts';
 import { PROVE_ERASED_JOB, proveErasedJob } from '../erasure/erasure.ts';
 import { explain, EXPLAIN_JOB } from '../explain.ts';
 import { EXECUTE_TABLE_JOB, executeTable } from '../index-execution.ts';
-import { CHECK_STATE_JOB, checkState } from '../launch/state-check.ts';
 
 /** The jobs of scavenges, by name. */
 export const SCAVENGE_JOBS: Readonly<Record<string, Job>> = {

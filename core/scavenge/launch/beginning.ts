@@ -106,3 +106,24 @@ function checkBelongsToLog({ point }: ScavengeCheckpoint, logEnd: number): void 
   if (point.position < logEnd) return;
   throw new SkuaError('scavenge_state_invalid', `The scavenge database reaches to position ${point.position}, beyond the end of the log at ${logEnd}: it belongs to another log, or this one was truncated. Delete index/scavenging/scavenging.db, which is always safe, and start again`, { position: point.position, logEnd });
 }
+
+export const CHECK_STATE_JOB = 'scavenge.check-state';
+
+type CheckStateResult = readonly string[] | null;
+
+/**
+ * Before a run goes on with what earlier ones have learnt: a damaged database would have it remove what must stay. It only saves work, so it is
+ * removed then, and the run learns everything anew.
+ */
+export async function dropDamagedState(run: RunContext): Promise<void> {
+  if (!run.deps.config.checkState || !run.deps.ports.states.isOnDisk()) return;
+  const found = await run.orAborted(run.job<CheckStateResult>(CHECK_STATE_JOB, {}, () => {}));
+  if (found === null || found.length === 0) return;
+  run.lines.stateDamaged(found);
+  run.deps.ports.states.remove();
+}
+
+/** SQLite's own check of its pages, about as long as reading the file once. Not to be interrupted. */
+export async function checkState(_args: Record<string, never>, context: JobContext): Promise<CheckStateResult> {
+  return context.scavengeStates.check('quick');
+}

@@ -1,7 +1,7 @@
 import type { ScavengeCheckpoint, ScavengeStage, ScavengeState } from '../../ports/scavenge-state.ts';
 import { runAccumulation } from '../accumulation.ts';
 import type { ScavengePhase } from '../api.ts';
-import { beginRun, completePointsChunk, missesDeleted, startAfresh } from './beginning.ts';
+import { beginRun, completePointsChunk, dropDamagedState, missesDeleted, startAfresh } from './beginning.ts';
 import { runCalculation } from '../calculation.ts';
 import { runChunkExecution } from '../chunk-execution.ts';
 import { runChunkMerging } from '../chunk-merging.ts';
@@ -9,7 +9,6 @@ import { runCleaning } from '../cleaning.ts';
 import { runIndexExecution } from '../index-execution.ts';
 import type { BeginningOptions } from '../points/points.ts';
 import { commit, type RunContext } from '../run-context.ts';
-import { dropDamagedState } from './state-check.ts';
 
 const STAGES: readonly ScavengeStage[] = ['Accumulating', 'Calculating', 'ExecutingChunks', 'MergingChunks', 'ExecutingIndex', 'Cleaning'];
 
