@@ -2,12 +2,13 @@ import type { BlockCache } from '../../cache/cache.ts';
 import { SkuaError } from '../../base/errors.ts';
 import { fromHex } from '../../base/hex.ts';
 import { type ChunkHeader, decodeHeader, encodeHeader, MD5_BYTES } from '../../log/format/chunk-format.ts';
+import { RecordCutter } from '../../log/format/record-cutter.ts';
 import { Chunk } from '../../log/chunk/chunk.ts';
 import { ObjectFileReader, OngoingFile } from '../../shared-log/files/files.ts';
 import type { ObjectChunk, ObjectManifest, ObjectOngoing } from '../../shared-log/format/manifest.ts';
 import type { GetOptions, ObjectStore } from '../../ports/object-store.ts';
 
-/** The log's files in the bucket, as a manifest names them. */
+/** The log's files in the bucket, as a manifest names them, and how they are read. */
 
 const NO_ID = new Uint8Array(16);
 
@@ -62,4 +63,70 @@ export async function readObject(objects: ObjectStore, key: string, options: Get
 export function isOutdated(error: unknown): boolean {
   if (!(error instanceof SkuaError)) return false;
   return (error.code === 'file_not_found' && error.data.key !== undefined) || error.code === 'commit_lost';
+}
+
+/** Bytes of one request. Two of them are in memory for each file that is being read. */
+export const PIECE_BYTES = 4_194_304;
+
+/** Memory that pieces are read into, in turns; kept from file to file. */
+export type PieceBuffers = readonly [Uint8Array, Uint8Array];
+
+export function newPieceBuffers(): PieceBuffers {
+  return [new Uint8Array(PIECE_BYTES), new Uint8Array(PIECE_BYTES)];
+}
+
+/**
+ * Bytes [from, to) of an object, piece by piece. While one piece is looked at the next one is on its way; a piece may be used again after the next one was
+ * asked for. Throws as `readObject` does, and `aborted`.
+ */
+export async function* piecesOf(objects: ObjectStore, key: string, from: number, to: number, buffers: PieceBuffers, signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+  let turn = 0;
+  const read = (at: number): Promise<Uint8Array> => {
+    turn ^= 1;
+    const reading = readObject(objects, key, { from: at, length: Math.min(PIECE_BYTES, to - at), into: buffers[turn]!, signal });
+    // Whoever ends early meets what it came to all the same.
+    reading.catch(() => {});
+    return reading;
+  };
+  let ahead = from < to ? read(from) : null;
+  try {
+    for (let at = from; ahead !== null;) {
+      throwIfEnded(signal);
+      const piece: Uint8Array = await ahead;
+      at += piece.length;
+      ahead = at < to ? read(at) : null;
+      yield piece;
+    }
+  } finally {
+    // The memory is somebody else's from here on.
+    await ahead?.catch(() => {});
+  }
+}
+
+export function throwIfEnded(signal: AbortSignal): void {
+  if (signal.aborted) throw new SkuaError('aborted', 'Catching up was ended before it was complete; the next opening goes on with it.');
+}
+
+/** Proves that a stretch of log that comes in pieces, from `position` on, holds records and nothing else; `key`: of the object, for messages. */
+export function objectCutter(position: number, key: string): RecordCutter {
+  return new RecordCutter({
+    position,
+    fail: (at) => new SkuaError('log_corrupt', `The object ${key} holds something else than a record at position ${position + at} of the log. Nothing of it was taken over: restore it from a version or a backup of the bucket.`, { key, position: position + at }),
+  });
+}
+
+/** The records that are whole with this piece: what lies one behind the other is one group, and what two pieces share another. */
+export function* groupsIn(piece: Uint8Array, cutter: RecordCutter): Generator<Uint8Array, void, undefined> {
+  const { frame } = cutter;
+  let from = piece.length;
+  let to = 0;
+  cutter.take(piece);
+  while (cutter.next()) {
+    if (frame.bytes !== piece) yield frame.bytes;
+    else {
+      from = Math.min(from, frame.at - 4);
+      to = frame.at + frame.length + 4;
+    }
+  }
+  if (from < to) yield piece.subarray(from, to);
 }

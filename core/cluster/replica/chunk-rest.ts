@@ -5,9 +5,8 @@ import type { TransactionLog } from '../../log/api.ts';
 import type { ObjectWorld } from '../../shared-log/api.ts';
 import type { ObjectChunk, ObjectManifest, ObjectSegment } from '../../shared-log/format/manifest.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import { bucketChunk, readObject } from './bucket-files.ts';
+import { bucketChunk, groupsIn, newPieceBuffers, objectCutter, PIECE_BYTES, type PieceBuffers, piecesOf, readObject, throwIfEnded } from './bucket-files.ts';
 import { diverged } from './compare.ts';
-import { groupsIn, newPieceBuffers, objectCutter, PIECE_BYTES, type PieceBuffers, piecesOf, throwIfEnded } from './download.ts';
 import { objectCorrupt } from './whole-files.ts';
 
 export interface ChunkRestParts {

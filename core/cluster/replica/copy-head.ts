@@ -5,10 +5,9 @@ import type { ObjectWorld } from '../../shared-log/api.ts';
 import { type Commit, encodeCommit } from '../../shared-log/format/commit-object.ts';
 import type { Stamp } from '../../ports/stamp.ts';
 import type { LastCommit } from '../../shared-log/head/head.ts';
-import { Head } from '../../shared-log/head/head.ts';
+import { Head, whyNotInLog } from '../../shared-log/head/head.ts';
 import { newestManifestNumber, type ObjectManifest } from '../../shared-log/format/manifest.ts';
 import { ReadRecords } from '../../streams/committed/committed.ts';
-import { checkInLog } from './in-log.ts';
 import { RecentCommits } from './recent-commits.ts';
 
 /** Records that are appended to the copy with one sync. */
@@ -326,4 +325,13 @@ function joined(batch: readonly Commit[]): Uint8Array {
 
 function notReady(trouble: SkuaError): SkuaError {
   return new SkuaError('not_ready', `The copy of this member can't take in what is committed (${trouble.message}), so it takes no writes: send them to another member.`, { code: trouble.code }, trouble);
+}
+
+/**
+ * Looks whether the last commit that a copy has taken in still is what the log has under its number, or lies below the boundary of a log that reaches
+ * at least as far. Throws `log_diverged`.
+ */
+async function checkInLog({ objects, digests }: Pick<ObjectWorld, 'objects' | 'digests'>, manifest: ObjectManifest, last: LastCommit): Promise<void> {
+  const why = await whyNotInLog(objects, digests, manifest, last);
+  if (why !== null) throw new SkuaError('log_diverged', `The copy and the log at ${objects.place} have gone apart at commit ${last.number}: ${why}. Look which of the two was restored or replaced; \`skua cluster reset\` begins a new log from a copy.`, { number: last.number, place: objects.place });
 }

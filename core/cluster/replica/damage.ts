@@ -2,8 +2,7 @@ import { ChunkProof, chunkDamaged } from '../../log/format/chunk-proof.ts';
 import type { ObjectWorld } from '../../shared-log/api.ts';
 import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { bucketChunk } from './bucket-files.ts';
-import { newPieceBuffers, piecesOf } from './download.ts';
+import { bucketChunk, newPieceBuffers, piecesOf } from './bucket-files.ts';
 import { objectCorrupt } from './whole-files.ts';
 import type { CopySurvey } from './survey.ts';
 

@@ -7,12 +7,11 @@ import { LOADS_MAX, type ObjectWorld, TAIL_COMMITS_MAX } from '../../shared-log/
 import { newestManifest, newestManifestNumber, type ObjectManifest } from '../../shared-log/format/manifest.ts';
 import { listTail, readTail } from '../../shared-log/tail/tail.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { isOutdated, manifestEnd } from './bucket-files.ts';
+import { isOutdated, manifestEnd, throwIfEnded } from './bucket-files.ts';
 import { bringChunkRest, restBytes } from './chunk-rest.ts';
 import { checkFirstBytes, checkLastBytes, compareFrom, diverged } from './compare.ts';
 import { askForCut, commonEnd, dropIndexBeyond, forgetEpoch } from './cut-back.ts';
 import { refuseDamaged } from './damage.ts';
-import { throwIfEnded } from './download.ts';
 import { belongsTo, writeLogId } from './identity/identity.ts';
 import { placeInTail } from './place-in-tail.ts';
 import { markScavengeDue } from './scavenge-due.ts';

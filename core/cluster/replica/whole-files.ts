@@ -10,8 +10,7 @@ import type { ObjectWorld } from '../../shared-log/api.ts';
 import type { ObjectChunk, ObjectManifest, ObjectOngoing, ObjectSegment } from '../../shared-log/format/manifest.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { writeContent } from '../../ports/write-content.ts';
-import { ongoingHeader } from './bucket-files.ts';
-import { newPieceBuffers, objectCutter, type PieceBuffers, piecesOf, throwIfEnded } from './download.ts';
+import { newPieceBuffers, objectCutter, ongoingHeader, type PieceBuffers, piecesOf, throwIfEnded } from './bucket-files.ts';
 
 /** Files that are downloaded side by side; each has two pieces in memory. */
 const FILES_AT_ONCE = 4;
