@@ -9,7 +9,6 @@ import { BACKUP_ROUTES } from './backup/backups.ts';
 import { BACKUP_CHECK_ROUTES } from './backup/checks.ts';
 import { CLUSTER_ROUTES } from './cluster/routes.ts';
 import { CONNECTOR_ROUTES } from './connectors/connectors.ts';
-import { WEBHOOK_ACTIVITY_ROUTES } from './connectors/activity.ts';
 import { connectorFailure } from './connectors/failures.ts';
 import { webhookFailure } from './connectors/webhook.ts';
 import { nothingAt } from './http/absent.ts';
@@ -28,10 +27,8 @@ import { empty, headOf, redirect, webResponse, withVary } from './http/reply.ts'
 import type { Route } from './http/route.ts';
 import { baseOf, decodeSegment, hasDotSegment, isSlashRedirect, pathOf, routedUrl, pathStart, streamSegment } from './http/url.ts';
 import { ADMIN_ROUTES } from './node/administration.ts';
-import { CHUNK_MAP_ROUTES } from './node/chunk-map.ts';
-import { LOG_ROUTES } from './node/log.ts';
-import { OVERVIEW_ROUTES } from './node/overview.ts';
 import { NODE_ROUTES } from './node/information.ts';
+import { CHUNK_MAP_ROUTES, LOG_ROUTES, OVERVIEW_ROUTES, WEBHOOK_ACTIVITY_ROUTES } from './node/inspection.ts';
 import { openApiRoute } from './openapi/document.ts';
 import { SUBSCRIPTION_ROUTES } from './persistent/routes.ts';
 import { AUTO_SCAVENGE_ROUTES } from './scavenging/auto-scavenge.ts';
@@ -40,7 +37,7 @@ import { SCAVENGE_ROUTES } from './scavenging/scavenge.ts';
 import { appendTo } from './streams/append.ts';
 import { STREAM_NAMES_ROUTES } from './streams/names.ts';
 import { STREAM_ROUTES } from './streams/routes.ts';
-import { PAGE_ROUTES } from './ui/routes.ts';
+import { PAGE_ROUTES } from './ui/page.ts';
 import { USERS_ROUTES } from './users/users.ts';
 
 export type { AppContext, AppOptions } from './http/context.ts';

@@ -1,14 +1,13 @@
 import type { StoredEvent } from '../../core/streams/api.ts';
 import type { Call } from '../http/context.ts';
 import type { JsonBytes } from '../http/json-bytes.ts';
-import { contentText, prepareContent, writeContent } from './event-content.ts';
 import { Entries } from './feed.ts';
-import { LONG_BYTES, payloadBytes, Payloads, valueText } from './payloads.ts';
+import { contentText, LONG_BYTES, payloadBytes, Payloads, prepareContent, valueText, writeContent } from './payloads.ts';
 
 /** How a single event is shown. */
 export type EventForm = 'data' | 'content' | 'entry';
 
-/** A document of one event: its data alone, the object of `event-content.ts`, or an entry as in a feed. */
+/** A document of one event: its data alone, the object of `writeContent`, or an entry as in a feed. */
 export class EventDocument {
   readonly #call: Call;
   readonly #event: StoredEvent;

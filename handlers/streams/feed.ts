@@ -7,8 +7,7 @@ import type { JsonBytes } from '../http/json-bytes.ts';
 import { indent, jsonString, nameBytes } from '../http/json-text.ts';
 import { feedEtag } from '../http/reply.ts';
 import { baseOf, hex16, numberText, positionToken, streamUrl } from '../http/url.ts';
-import { prepareContent, writeContent } from './event-content.ts';
-import { LONG_BYTES, payloadBytes, Payloads } from './payloads.ts';
+import { LONG_BYTES, payloadBytes, Payloads, prepareContent, writeContent } from './payloads.ts';
 
 /** Feed documents: members, order, nulls and links as the reference has them. */
 

@@ -3,7 +3,11 @@ import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { codingFor } from '../http/encoding.ts';
 import type { PageCoding, PageFile, PageFiles } from '../http/page-files.ts';
 import { matchesEtag } from '../http/reply.ts';
+import { operation } from '../http/route.ts';
+import type { Route } from '../http/route.ts';
 import { sharedBody } from '../http/shared-body.ts';
+import { PAGE_DOCS } from '../openapi/page.ts';
+import { logIn, logOut, session } from './session.ts';
 
 /**
  * What a browser may do for the page: load what comes from this node, and nothing else; run no script that stands in the page itself, so that an event
@@ -53,3 +57,17 @@ function fileReply(call: Call, { contentType, etag, bytes, encoded }: PageFile, 
   const body = sharedBody(coding === null ? bytes : encoded[coding]);
   return { status: 200, statusText: 'OK', headers: { ...headers, 'content-type': contentType, etag: tag, ...(coding !== null && { 'content-encoding': coding }) }, body };
 }
+
+const GET = 'GET, OPTIONS';
+const PAGE = operation('anyone', 'here', page, PAGE_DOCS.page);
+
+/** The paths of the page. Those that are no file of it all get the page itself, which shows the view of its address. */
+export const PAGE_ROUTES: readonly Route[] = [
+  { path: '/ui', methods: GET, operations: { GET: PAGE } },
+  { path: '/ui/assets/:name', methods: GET, operations: { GET: operation('anyone', 'here', asset, PAGE_DOCS.asset) } },
+  {
+    path: '/ui/session', methods: 'GET, POST, DELETE, OPTIONS',
+    operations: { GET: operation('anyone', 'here', session, PAGE_DOCS.session), POST: operation('anyone', 'here', logIn, PAGE_DOCS.logIn, 'login'), DELETE: operation('anyone', 'here', logOut, PAGE_DOCS.logOut, 'logout') },
+  },
+  { path: '/ui/:path+', methods: GET, operations: { GET: operation('anyone', 'here', page, PAGE_DOCS.view) } },
+];

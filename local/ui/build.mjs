@@ -9,7 +9,7 @@ import { build } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SOURCES = fileURLToPath(new URL('page', import.meta.url));
-/** Where the page finds its files (`PAGE_ROUTES` in handlers/ui/routes.ts). */
+/** Where the page finds its files (`PAGE_ROUTES` in handlers/ui/page.ts). */
 const ASSETS = '/ui/assets/';
 /** The most that the page may have in all, in bytes compressed by gzip: what a browser loads over plain HTTP. */
 export const PAGE_BYTES_MAX = 150_000;

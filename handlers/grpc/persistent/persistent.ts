@@ -1,5 +1,5 @@
 import { ALL_STREAM, notFoundError } from '../../../core/persistent/api.ts';
-import type { PersistentSubscriptions } from '../../../core/persistent/api.ts';
+import type { ConnectionInfo, GroupInfo, PersistentSubscriptions } from '../../../core/persistent/api.ts';
 import type { AuditAction } from '../../../core/ports/audit.ts';
 import { noteForAudit } from '../../http/context.ts';
 import type { App } from '../../http/context.ts';
@@ -8,9 +8,8 @@ import type { Group } from '../../persistent/changes.ts';
 import { streaming, unary } from '../call.ts';
 import type { GrpcCall, GrpcMethod, GrpcService, MethodRule } from '../call.ts';
 import { PersistentSubscriptionsService } from '../messages/persistent-subscriptions.ts';
-import type { CreateReq, DeleteReq, GetInfoReq, GetInfoResp, ListReq, ListResp, ReplayParkedReq, UpdateReq } from '../messages/persistent-subscriptions.ts';
+import type { CreateReq, DeleteReq, GetInfoReq, GetInfoResp, ListReq, ListResp, ReplayParkedReq, SubscriptionInfo, SubscriptionInfoConnectionInfo, UpdateReq } from '../messages/persistent-subscriptions.ts';
 import { MalformedMessage } from '../messages/wire.ts';
-import { infoMessage } from './info.ts';
 import { read } from './read.ts';
 import { filterOf, groupOf, labelOf, settingsOf, startOf, streamOf } from './settings.ts';
 
@@ -102,4 +101,23 @@ async function parked({ options }: ReplayParkedReq, call: GrpcCall, work: (group
 export async function restart(groups: PersistentSubscriptions): Promise<object> {
   await groups.restart();
   return EMPTY;
+}
+
+/** A group as clients are told of it. */
+function infoMessage(info: GroupInfo): SubscriptionInfo {
+  const { settings } = info;
+  return {
+    eventSource: info.stream, groupName: info.group, status: info.status, connections: info.connections.map(connectionMessage),
+    averagePerSecond: Math.trunc(info.averagePerSecond), totalItems: info.totalItems, countSinceLastMeasurement: info.countSinceLastMeasurement,
+    lastCheckpointedEventPosition: info.lastCheckpointedPosition ?? '', lastKnownEventPosition: info.lastKnownPosition ?? '', startFrom: info.startFrom,
+    resolveLinkTos: settings.resolveLinks, messageTimeoutMilliseconds: settings.messageTimeoutMs, extraStatistics: settings.extraStatistics, maxRetryCount: settings.maxRetryCount,
+    liveBufferSize: settings.liveBufferSize, bufferSize: settings.historyBufferSize, readBatchSize: settings.readBatchSize, checkPointAfterMilliseconds: settings.checkpointAfterMs,
+    minCheckPointCount: settings.minCheckpointCount, maxCheckPointCount: settings.maxCheckpointCount, namedConsumerStrategy: settings.strategy, maxSubscriberCount: settings.maxSubscriberCount,
+    readBufferCount: info.readBufferCount, liveBufferCount: info.liveBufferCount, retryBufferCount: info.retryBufferCount, totalInFlightMessages: info.totalInFlightMessages,
+    outstandingMessagesCount: info.outstandingMessagesCount, parkedMessageCount: info.parkedMessageCount,
+  };
+}
+
+function connectionMessage({ averageItemsPerSecond, ...connection }: ConnectionInfo): SubscriptionInfoConnectionInfo {
+  return { ...connection, averageItemsPerSecond: Math.trunc(averageItemsPerSecond) };
 }

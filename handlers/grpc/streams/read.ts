@@ -7,10 +7,9 @@ import type { GrpcCall, GrpcMethod } from '../call.ts';
 import { frame } from '../messages/wire.ts';
 import { StreamsService, writeReadResp } from '../messages/streams.ts';
 import type { ReadReq, ReadReqOptions } from '../messages/streams.ts';
+import { readAll, readStream } from './counted-read.ts';
 import { nameOf, noneText } from './expectation.ts';
-import { readAll } from './read-all.ts';
 import { unhandled } from './proposed.ts';
-import { readStream } from './read-stream.ts';
 import { Reply } from './reply.ts';
 import { subscribeToAll, subscribeToStream } from './subscribe.ts';
 

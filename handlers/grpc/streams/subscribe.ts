@@ -5,10 +5,9 @@ import type { GrpcCall } from '../call.ts';
 import { writeReadResp } from '../messages/streams.ts';
 import type { ReadReqOptionsAllOptions, ReadReqOptionsFilterOptions, ReadReqOptionsStreamOptions, ReadResp } from '../messages/streams.ts';
 import { frame } from '../messages/wire.ts';
+import { positionOf, revisionOf } from './counted-read.ts';
 import { filterOf } from './filter.ts';
 import { unhandled } from './proposed.ts';
-import { positionOf } from './read-all.ts';
-import { revisionOf } from './read-stream.ts';
 import { joined } from './reply.ts';
 import type { Reply } from './reply.ts';
 
