@@ -1,7 +1,7 @@
 import { SkuaError } from '../core/base/errors.ts';
 import type { Security, Session, Sessions, Principal } from '../core/security/api.ts';
 import { addressGroup } from '../core/base/address-group.ts';
-import { isEmptyPassword } from '../core/security/limits.ts';
+import { isEmptyPassword } from '../core/security/format/user.ts';
 import { ANONYMOUS, SYSTEM } from '../core/base/principal.ts';
 import { decodeText } from '../core/base/text.ts';
 import { memberBySecret } from './cluster/members.ts';

@@ -1,10 +1,10 @@
 import type { Authorize, UnchangedStream } from '../streams/api.ts';
 import type { StoredFormat } from './passwords.ts';
 import type { Principal } from '../base/principal.ts';
-export type { Licence, LicenceConfig } from './licence.ts';
+export type { Licence, LicenceConfig } from './licence/licence.ts';
 export type { PasswordFormat } from './passwords.ts';
 export type { Principal } from '../base/principal.ts';
-export type { SealedSecrets } from './sealed-secrets.ts';
+export type { SealedSecrets } from './sealed-secrets/sealed-secrets.ts';
 export type { SessionSecrets } from './session-keys.ts';
 
 /** What the security of a node offers to handlers. */

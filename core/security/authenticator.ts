@@ -7,7 +7,7 @@ import { encodeText } from '../base/text.ts';
 import type { Authenticator, UserNow } from './api.ts';
 import { encodeBase64 } from '../base/base64.ts';
 import type { Caller, Failures } from './failures.ts';
-import { fitsPassword, isEmptyPassword, LOGIN_NAME_LENGTH_MAX } from './limits.ts';
+import { fitsPassword, isEmptyPassword, LOGIN_NAME_LENGTH_MAX } from './format/user.ts';
 import type { Passwords } from './passwords.ts';
 import type { Principal } from '../base/principal.ts';
 import { infoNow, isUnchanged } from './stream-info.ts';

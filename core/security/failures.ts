@@ -2,7 +2,7 @@ import { SkuaError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import { FAILURES_MAX, type SharedFailures } from '../ports/shared-failures.ts';
 import { addressGroup } from '../base/address-group.ts';
-import { LOGIN_NAME_LENGTH_MAX } from './limits.ts';
+import { LOGIN_NAME_LENGTH_MAX } from './format/user.ts';
 
 /** So many from a place where the user has logged in before: until then a right password is still let in there. */
 export const FAMILIAR_FAILURES_MAX = 100;

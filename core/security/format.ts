@@ -1,7 +1,7 @@
 import { SkuaError } from '../base/errors.ts';
 import { type FileFormat, note, type Part } from '../ports/file-format.ts';
 import { decodeText, encodeText } from '../base/text.ts';
-import { USER_STREAM_PREFIX } from './limits.ts';
+import { USER_STREAM_PREFIX } from './format/user.ts';
 
 /** Files of logins and of the audit, for whoever looks into them; and what of events nobody sees who does. */
 
@@ -62,7 +62,7 @@ export const SECURITY_FORMATS: readonly FileFormat[] = [SESSION_KEY, AUDIT];
 const UI_PREFIX = '$ui-';
 /** Members of the record of a user that anybody may see who reads the file. */
 const USER_MEMBERS: ReadonlySet<string> = new Set(['loginName', 'fullName', 'disabled', 'groups']);
-/** A sealed secret, as settings of connectors have them (sealed-secrets.ts). */
+/** A sealed secret, as settings of connectors have them (sealed-secrets/sealed-secrets.ts). */
 const SEALED_SECRET = /skua-sealed:1:[0-9a-f]{1,64}:[A-Za-z0-9+/=]*/g;
 const HIDDEN = '(not shown)';
 

@@ -4,7 +4,7 @@ import type { Meter } from '../ports/meter.ts';
 import { encodeText } from '../base/text.ts';
 import { decodeBase64, encodeBase64 } from '../base/base64.ts';
 import type { Caller } from './failures.ts';
-import { fitsPassword } from './limits.ts';
+import { fitsPassword } from './format/user.ts';
 
 /** `strong`: scrypt, which only we verify. `compatible`: the reference database's PBKDF2, which both verify. */
 export type PasswordFormat = 'strong' | 'compatible';

@@ -1,13 +1,12 @@
 import { isSkuaError } from '../base/errors.ts';
 import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
 import type { Ids } from '../ports/ids.ts';
-import { ANY, PAGE_EVENTS_MAX } from '../streams/api.ts';
+import { ANY, PAGE_EVENTS_MAX, streamChanged, unlessChanged } from '../streams/api.ts';
 import type { EventStore, NewEvent, StoredEvent, StreamInfo, StreamMetadata, UnchangedStream } from '../streams/api.ts';
 import { formatMetadata } from '../streams/format/metadata.ts';
 import { METADATA_TYPE, metastreamOf } from '../streams/format/names.ts';
-import { changed, unlessChanged } from './unless-changed.ts';
 import { decodeText, encodeText } from '../base/text.ts';
-import { invalidUser, LOGIN_NAME_LENGTH_MAX, USER_STREAM_PREFIX } from './limits.ts';
+import { invalidUser, LOGIN_NAME_LENGTH_MAX, USER_STREAM_PREFIX } from './format/user.ts';
 import type { Secret } from './passwords.ts';
 import { ADMINISTRATORS } from '../base/principal.ts';
 
@@ -98,7 +97,7 @@ export class UserStreams {
   async update(record: UserRecord, expected: number, others: readonly UnchangedStream[] = []): Promise<void> {
     const stream = userStream(record.loginName);
     const own = await this.unchanged({ record, number: expected });
-    if (own === null) throw changed(stream, expected, expected);
+    if (own === null) throw streamChanged(stream, expected, expected);
     await this.#store.append(stream, expected, [this.#event('$UserUpdated', true, formatUserRecord(record))], unlessChanged([own, ...others]));
   }
 

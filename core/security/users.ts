@@ -3,7 +3,7 @@ import type { Log } from '../ports/log.ts';
 import type { UnchangedStream } from '../streams/api.ts';
 import type { NewUser, User, UserChange, Users } from './api.ts';
 import type { Failures } from './failures.ts';
-import { checkDetails, checkLoginName, checkPassword, isEmptyPassword } from './limits.ts';
+import { checkDetails, checkLoginName, checkPassword, isEmptyPassword } from './format/user.ts';
 import { storedFormatOf } from './passwords.ts';
 import type { Passwords, Secret } from './passwords.ts';
 import { ADMINISTRATORS, isAdministrator } from '../base/principal.ts';

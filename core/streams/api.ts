@@ -1,5 +1,5 @@
 import type { ByteShare } from '../base/byte-budget.ts';
-import type { SkuaError } from '../base/errors.ts';
+import { SkuaError } from '../base/errors.ts';
 export type { EventIndex } from './lookup/lookup.ts';
 export type { Retention, RetentionRule, StoredRetention } from './format/retention.ts';
 
@@ -209,6 +209,22 @@ export interface UnchangedStream extends StreamEnd {
 export function bothAllow(first: Authorize | null, second: Authorize | null): Authorize | null {
   if (first === null || second === null || first === second) return first ?? second;
   return (metadata, endOf) => first(metadata, endOf) ?? second(metadata, endOf);
+}
+
+/** Lets a write take its place only while none of these streams, nor its metadata, was written to since. Errors of the write: `wrong_expected_version`. */
+export function unlessChanged(unchanged: readonly UnchangedStream[]): Authorize {
+  const authorize: Authorize = (_, endOf) => {
+    for (const { stream, lastEventNumber, metadataVersion } of unchanged) {
+      const end = endOf(stream);
+      if (end === null || end.lastEventNumber !== lastEventNumber || end.metadataVersion !== metadataVersion) return streamChanged(stream, lastEventNumber, end?.lastEventNumber ?? lastEventNumber);
+    }
+    return null;
+  };
+  return Object.assign(authorize, { unchanged });
+}
+
+export function streamChanged(stream: string, expected: number, actual: number): SkuaError {
+  return new SkuaError('wrong_expected_version', `${stream} was changed meanwhile: read it and decide anew.`, { stream, expected, actual });
 }
 
 /**

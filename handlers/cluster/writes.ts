@@ -4,9 +4,8 @@ import { WRITES_TYPE } from '../../core/cluster/writes-elsewhere/writes-elsewher
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Security, UserNow, Principal } from '../../core/security/api.ts';
 import { isAdministrator } from '../../core/base/principal.ts';
-import { bothAllow } from '../../core/streams/api.ts';
+import { bothAllow, unlessChanged } from '../../core/streams/api.ts';
 import type { Authorize } from '../../core/streams/api.ts';
-import { unlessChanged } from '../../core/security/unless-changed.ts';
 import { refusal } from '../http/authorization.ts';
 import { readBody } from '../http/body.ts';
 import { goneOf } from '../http/context.ts';

@@ -1,5 +1,5 @@
 import { TOMBSTONE } from '../../core/log/format/records.ts';
-import { USER_STREAM_PREFIX } from '../../core/security/limits.ts';
+import { USER_STREAM_PREFIX } from '../../core/security/format/user.ts';
 import type { NewEvent } from '../../core/streams/api.ts';
 import { parseMetadata } from '../../core/streams/format/metadata.ts';
 import { SETTINGS_STREAM } from '../../core/streams/format/names.ts';

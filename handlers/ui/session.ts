@@ -1,7 +1,7 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import { addressGroup } from '../../core/base/address-group.ts';
 import type { Sessions } from '../../core/security/api.ts';
-import { isEmptyPassword } from '../../core/security/limits.ts';
+import { isEmptyPassword } from '../../core/security/format/user.ts';
 import { isAdministrator, isAnonymous, isBackupKeeper, isOperator } from '../../core/base/principal.ts';
 import { timestampText } from '../../core/base/time.ts';
 import { readJson } from '../http/body.ts';

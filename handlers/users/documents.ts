@@ -1,6 +1,6 @@
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { NewUser, User, UserChange } from '../../core/security/api.ts';
-import { isBlankPassword } from '../../core/security/limits.ts';
+import { isBlankPassword } from '../../core/security/format/user.ts';
 import { timestampText } from '../../core/base/time.ts';
 import { readJson } from '../http/body.ts';
 import type { App, Call, Reply } from '../http/context.ts';

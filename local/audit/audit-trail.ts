@@ -5,7 +5,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { Ids } from '../../core/ports/ids.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
-import { AuditStream } from '../../core/security/audit-stream.ts';
+import { AuditStream } from '../../core/security/audit-stream/audit-stream.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import type { AuditView } from '../../handlers/http/node-control.ts';
 import { LogFamily } from '../log/log-files.ts';

@@ -10,7 +10,7 @@ import type { Keys } from '../../core/ports/keys.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { NodeAddress, Nodes } from '../../core/ports/nodes.ts';
-import { licenceGuard, licenceOf } from '../../core/security/licence.ts';
+import { licenceGuard, licenceOf } from '../../core/security/licence/licence.ts';
 import type { Licence, LicenceConfig } from '../../core/security/api.ts';
 import type { OpenStore } from '../../core/store/store.ts';
 import type { Authorize } from '../../core/streams/api.ts';

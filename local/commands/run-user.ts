@@ -3,7 +3,7 @@ import { isSkuaError } from '../../core/base/errors.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { User, Users, PasswordFormat } from '../../core/security/api.ts';
-import { checkPassword } from '../../core/security/limits.ts';
+import { checkPassword } from '../../core/security/format/user.ts';
 import { ADMINISTRATORS, isAdministrator } from '../../core/base/principal.ts';
 import { createSecurity, DEFAULT_PASSWORD } from '../../core/security/security.ts';
 import type { EventStore } from '../../core/streams/api.ts';

@@ -25,7 +25,7 @@ import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { openObjects, parsePlace } from '../../infra/objects/open.ts';
 import { createSchedule } from '../../infra/schedule.ts';
-import { licenceGuard } from '../../core/security/licence.ts';
+import { licenceGuard } from '../../core/security/licence/licence.ts';
 import { nodeLicence } from '../auto-scavenge/open.ts';
 import type { Values } from '../../infra/runtime/config/options.ts';
 import type { LentNode } from '../store/open-node.ts';

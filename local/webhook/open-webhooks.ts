@@ -3,7 +3,7 @@ import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { RoutingLimits, RoutingSandbox } from '../../core/ports/routing-sandbox.ts';
 import type { StreamAccess } from '../../core/security/api.ts';
-import { SealedSecrets } from '../../core/security/sealed-secrets.ts';
+import { SealedSecrets } from '../../core/security/sealed-secrets/sealed-secrets.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { createConnectors } from '../../core/webhook/connectors/registry.ts';
 import { createIngest } from '../../core/webhook/ingest/ingest.ts';

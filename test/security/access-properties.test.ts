@@ -4,7 +4,7 @@ import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { StreamAction } from '../../core/security/api.ts';
 import type { Principal } from '../../core/base/principal.ts';
-import { AccessLists } from '../../core/security/stream-access.ts';
+import { AccessLists } from '../../core/security/stream-access/stream-access.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ModelStore } from '../support/model-store.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SealedSecrets } from '../../core/security/sealed-secrets.ts';
+import { SealedSecrets } from '../../core/security/sealed-secrets/sealed-secrets.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { outcome } from './kit.ts';
 

@@ -1,4 +1,4 @@
-import { SealedSecrets } from '../../core/security/sealed-secrets.ts';
+import { SealedSecrets } from '../../core/security/sealed-secrets/sealed-secrets.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import type { RoutingSandbox } from '../../core/ports/routing-sandbox.ts';
 import type { Connectors, IngestStatus, WebhookIngest } from '../../core/webhook/api.ts';

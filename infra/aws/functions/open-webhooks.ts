@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { RoutingLimits, RoutingSandbox } from '../../../core/ports/routing-sandbox.ts';
-import { AccessLists } from '../../../core/security/stream-access.ts';
-import { SealedSecrets } from '../../../core/security/sealed-secrets.ts';
+import { AccessLists } from '../../../core/security/stream-access/stream-access.ts';
+import { SealedSecrets } from '../../../core/security/sealed-secrets/sealed-secrets.ts';
 import type { ActiveConnector, ActiveConnectors, WebhookSettings } from '../../../core/webhook/active.ts';
 import type { InboundCall, IngestStatus, WebhookIngest } from '../../../core/webhook/api.ts';
 import { createConnectors } from '../../../core/webhook/connectors/registry.ts';

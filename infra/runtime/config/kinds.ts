@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { isBlankPassword } from '../../../core/security/limits.ts';
+import { isBlankPassword } from '../../../core/security/format/user.ts';
 import { sizeText } from '../command-options.ts';
 
 /** What kind of value an option takes: how it is read from text, shown, and described. */

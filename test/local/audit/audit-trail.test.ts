@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { ownEntry } from '../../../core/ports/audit.ts';
-import { AUDIT_QUEUE_BYTES_MAX, AUDIT_STREAM } from '../../../core/security/audit-stream.ts';
+import { AUDIT_QUEUE_BYTES_MAX, AUDIT_STREAM } from '../../../core/security/audit-stream/audit-stream.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import { AuditTrail } from '../../../local/audit/audit-trail.ts';
 import { createMetrics } from '../../../local/metrics/metrics.ts';

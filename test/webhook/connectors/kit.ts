@@ -1,6 +1,6 @@
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import type { RoutingCall, RoutingResult, RoutingSandbox } from '../../../core/ports/routing-sandbox.ts';
-import { SealedSecrets } from '../../../core/security/sealed-secrets.ts';
+import { SealedSecrets } from '../../../core/security/sealed-secrets/sealed-secrets.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
 import { decodeText } from '../../../core/base/text.ts';
 import type { Settings } from '../../../core/webhook/api.ts';

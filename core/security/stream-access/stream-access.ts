@@ -1,16 +1,16 @@
-import { isSkuaError, SkuaError } from '../base/errors.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
-import type { Meter } from '../ports/meter.ts';
-import type { Authorize, StreamMetadata } from '../streams/api.ts';
-import { parseAccessDefaults, UNREADABLE_LIST } from '../streams/format/metadata.ts';
-import type { AccessDefaults } from '../streams/format/metadata.ts';
-import { isMetastream, originalOf, SETTINGS_STREAM } from '../streams/format/names.ts';
-import type { StreamAccess, StreamAction } from './api.ts';
-import { ADMINISTRATORS, isAdministrator, isAnonymous } from '../base/principal.ts';
-import type { Principal } from '../base/principal.ts';
-import { infoNow, isUnchanged } from './stream-info.ts';
-import type { ObservableStore, StreamInfo, StreamMark } from './stream-info.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Meter } from '../../ports/meter.ts';
+import type { Authorize, StreamMetadata } from '../../streams/api.ts';
+import { parseAccessDefaults, UNREADABLE_LIST } from '../../streams/format/metadata.ts';
+import type { AccessDefaults } from '../../streams/format/metadata.ts';
+import { isMetastream, originalOf, SETTINGS_STREAM } from '../../streams/format/names.ts';
+import type { StreamAccess, StreamAction } from '../api.ts';
+import { ADMINISTRATORS, isAdministrator, isAnonymous } from '../../base/principal.ts';
+import type { Principal } from '../../base/principal.ts';
+import { infoNow, isUnchanged } from '../stream-info.ts';
+import type { ObservableStore, StreamInfo, StreamMark } from '../stream-info.ts';
 
 const ALL_STREAM = '$all';
 /** Everybody. */

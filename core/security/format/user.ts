@@ -1,6 +1,6 @@
-import { SkuaError } from '../base/errors.ts';
-import { STREAM_NAME_LENGTH_MAX } from '../streams/api.ts';
-import { checkWritableName, metastreamOf, utf8Length } from '../streams/format/names.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { STREAM_NAME_LENGTH_MAX } from '../../streams/api.ts';
+import { checkWritableName, metastreamOf, utf8Length } from '../../streams/format/names.ts';
 
 /** What a user may be made of. Data of the reference database is read whatever it holds; only what we write is checked. */
 

@@ -1,8 +1,8 @@
-import { SkuaError } from '../base/errors.ts';
-import { AES_GCM_NONCE_BYTES, AES_GCM_TAG_BYTES, AES_KEY_BYTES } from '../ports/keys.ts';
-import type { Keys } from '../ports/keys.ts';
-import { decodeText, encodeText } from '../base/text.ts';
-import { decodeBase64, encodeBase64 } from '../base/base64.ts';
+import { SkuaError } from '../../base/errors.ts';
+import { AES_GCM_NONCE_BYTES, AES_GCM_TAG_BYTES, AES_KEY_BYTES } from '../../ports/keys.ts';
+import type { Keys } from '../../ports/keys.ts';
+import { decodeText, encodeText } from '../../base/text.ts';
+import { decodeBase64, encodeBase64 } from '../../base/base64.ts';
 
 /**
  * Secrets as they are stored: sealed with AES-256-GCM under keys derived from the data-protection token. The text of a

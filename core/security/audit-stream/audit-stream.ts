@@ -1,15 +1,15 @@
-import { auditLine, ownEntry } from '../ports/audit.ts';
-import type { AuditEntry } from '../ports/audit.ts';
-import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Ids } from '../ports/ids.ts';
-import { ANY, NO_STREAM } from '../streams/api.ts';
-import type { EventStore, NewEvent } from '../streams/api.ts';
-import { formatMetadata } from '../streams/format/metadata.ts';
-import { METADATA_TYPE, metastreamOf } from '../streams/format/names.ts';
-import { encodeText } from '../base/text.ts';
-import { isSkuaError } from '../base/errors.ts';
-import { ADMINISTRATORS } from '../base/principal.ts';
+import { auditLine, ownEntry } from '../../ports/audit.ts';
+import type { AuditEntry } from '../../ports/audit.ts';
+import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Ids } from '../../ports/ids.ts';
+import { ANY, NO_STREAM } from '../../streams/api.ts';
+import type { EventStore, NewEvent } from '../../streams/api.ts';
+import { formatMetadata } from '../../streams/format/metadata.ts';
+import { METADATA_TYPE, metastreamOf } from '../../streams/format/names.ts';
+import { encodeText } from '../../base/text.ts';
+import { isSkuaError } from '../../base/errors.ts';
+import { ADMINISTRATORS } from '../../base/principal.ts';
 
 export const AUDIT_STREAM = '$audit';
 /** Bytes of entries that wait to be appended; what comes beyond is lost. */

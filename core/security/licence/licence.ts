@@ -1,8 +1,8 @@
-import { isSkuaError } from '../base/errors.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Keys } from '../ports/keys.ts';
-import type { Log } from '../ports/log.ts';
-import { timestampText } from '../base/time.ts';
+import { isSkuaError } from '../../base/errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Keys } from '../../ports/keys.ts';
+import type { Log } from '../../ports/log.ts';
+import { timestampText } from '../../base/time.ts';
 import { isSignedBy, readLicence } from './licence-token.ts';
 import type { Feature, LicenceClaims, LicenceToken } from './licence-token.ts';
 

@@ -1,7 +1,7 @@
-import { SkuaError } from '../base/errors.ts';
-import type { Keys } from '../ports/keys.ts';
-import { encodeText } from '../base/text.ts';
-import { decodeBase64Url } from '../base/base64.ts';
+import { SkuaError } from '../../base/errors.ts';
+import type { Keys } from '../../ports/keys.ts';
+import { encodeText } from '../../base/text.ts';
+import { decodeBase64Url } from '../../base/base64.ts';
 
 /** Licence keys: JSON claims signed with Ed25519, in the compact form of JWS (RFC 7515, RFC 8037). */
 
