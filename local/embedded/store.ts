@@ -2,7 +2,7 @@ import { BACKUP_JOB } from '../../core/backup/jobs/jobs.ts';
 import type { BackupJobArgs, BackupJobResult, RepositorySpec } from '../../core/backup/api.ts';
 import type { Manifest } from '../../core/backup/format/manifest.ts';
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
-import { idNeedles } from '../../core/scavenge/erasure/needles.ts';
+import { idNeedles } from '../../core/scavenge/needles/needles.ts';
 import { checkReadableName, metastreamOf } from '../../core/streams/format/names.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeCompression } from '../../infra/compression.ts';

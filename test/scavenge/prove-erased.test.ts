@@ -9,7 +9,7 @@ import { TOMBSTONE } from '../../core/log/format/records.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { executeChunk } from '../../core/scavenge/chunk-execution.ts';
-import { PatternSearch } from '../../core/scavenge/erasure/needles.ts';
+import { PatternSearch } from '../../core/scavenge/needles/needles.ts';
 import { proveErased, type ErasureFinding, type ErasureSummary, type ProveErasedOptions } from '../../core/scavenge/erasure/erasure.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';

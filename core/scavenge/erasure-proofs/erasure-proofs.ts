@@ -7,7 +7,7 @@ import { checkReadableName } from '../../streams/format/names.ts';
 import { Tasks, type TaskView } from '../../tasks/tasks.ts';
 import type { Scavenger } from '../api.ts';
 import { type ErasureReport, PROVE_ERASED_JOB, type ProveErasedArgs } from '../erasure/erasure.ts';
-import { idNeedles } from '../erasure/needles.ts';
+import { idNeedles } from '../needles/needles.ts';
 
 export type ErasureProof = TaskView<ProveErasedArgs, ErasureReport>;
 

@@ -10,7 +10,7 @@ import { streamHasher, type StreamHasher } from '../../base/stream-hash.ts';
 import { PROOF_FOLDER } from '../../integrity/format/layout.ts';
 import { DATABASE_FOLDER, type FileFacts, fileFacts, FileWindow } from '../format/files.ts';
 import { type ErasureFinding, ErasureJudge } from './judge.ts';
-import { idNeedles, PatternSearch, streamNeedles } from './needles.ts';
+import { idNeedles, PatternSearch, streamNeedles } from '../needles/needles.ts';
 
 /** Every folder of a data directory. */
 const FOLDERS = ['', INDEX_FOLDER, folderOf(EXISTENCE_DATA_PATH), DATABASE_FOLDER, PROOF_FOLDER];

@@ -5,7 +5,7 @@ import { eventNumber64, FLAG_COMMITTED, FLAG_DATA, FLAG_REDACTED, FLAG_STREAM_DE
 import { isEmptied } from '../../log/format/redaction.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import type { FileFacts, FileWindow } from '../format/files.ts';
-import { type Needle, type PatternSearch, sqliteTextType, textLength } from './needles.ts';
+import { type Needle, type PatternSearch, sqliteTextType, textLength } from '../needles/needles.ts';
 
 /** SQLite announces a text this far before it at most: row header and the columns before it. */
 const SQLITE_REACH_BYTES = 40;
