@@ -1,11 +1,12 @@
+import { SkuaError } from '../base/errors.ts';
 import type { Authorize } from '../streams/api.ts';
-export type { ArrivalLimits } from './ingest/arrivals.ts';
+export type { ArrivalLimits } from './arrivals/arrivals.ts';
 
 /** What the webhook source offers to handlers and commands. */
 
 export type ConnectorState = 'CONNECTOR_STATE_ACTIVATING' | 'CONNECTOR_STATE_RUNNING' | 'CONNECTOR_STATE_DEACTIVATING' | 'CONNECTOR_STATE_STOPPED';
 
-/** Flat settings: nested names joined with `:`, lists as `name:0`. Names compare without regard to case and are shown as `settings-shape.ts` spells them. */
+/** Flat settings: nested names joined with `:`, lists as `name:0`. Names compare without regard to case and are shown as `format/settings-shape.ts` spells them. */
 export type Settings = ReadonlyMap<string, string>;
 
 export interface Connector {
@@ -94,3 +95,92 @@ export interface WebhookIngest {
   /** A call was refused before its body was here: too long (413), too slow (408), one too many (503), or of a type that is not taken (415). */
   refused?(connectorId: string, status: number, reason: string, headerNames: Iterable<string>): Promise<void>;
 }
+
+/** What management gives to the ingest: which connectors run, and what each runs with. */
+
+/** The settings of a webhook source, parsed. Secrets stand in `ActiveConnector` only. */
+export interface WebhookSettings {
+  /** The script's text, decoded. */
+  readonly script: string;
+  /** What the sender of a call is answered that the script skips. */
+  readonly skippedStatus: SkippedStatus;
+  readonly waitForWrite: boolean;
+  readonly confirmationTimeoutMs: number;
+  /** Null: calls are not signed. */
+  readonly signature: SignatureSettings | null;
+  /** Lower-cased names, each once. */
+  readonly allowedHeaders: readonly string[];
+  /** Where the connector may write: names, with `*` at the end for all that begin so; null for every stream that does not begin with `$`. */
+  readonly streams: readonly string[] | null;
+  readonly deduplication: DeduplicationSettings;
+  /** Whether calls of this connector may be logged at all. */
+  readonly loggingEnabled: boolean;
+}
+
+/** 400 is the default; senders that take it for a failure (and show it in red, or try again) get another one. */
+export const SKIPPED_STATUSES = [200, 202, 204, 400] as const;
+export type SkippedStatus = (typeof SKIPPED_STATUSES)[number];
+
+export interface SignatureSettings {
+  /** As configured; names of schemes compare without regard to case. */
+  readonly scheme: string;
+  readonly timestampToleranceMs: number;
+  /** Of the scheme `Generic`; null where nothing is configured. */
+  readonly header: string | null;
+  readonly prefix: string | null;
+  readonly encoding: string | null;
+  readonly hash: string | null;
+}
+
+export interface DeduplicationSettings {
+  readonly enabled: boolean;
+  /** Lower-cased name of the header with the delivery's id; null: where the scheme's sender puts it. */
+  readonly header: string | null;
+  /** How long ids are remembered, whole seconds. */
+  readonly maxAgeMs: number;
+  /** How many ids are remembered. */
+  readonly maxCount: number;
+}
+
+/** A running connector. The same object as long as the same activation runs. */
+export interface ActiveConnector {
+  readonly connectorId: string;
+  /** Number of the event in the connector's stream with which it was started: another start, another number. */
+  readonly activation: number;
+  /** Number of the event that created it: a connector deleted and created again is another one. */
+  readonly incarnation: number;
+  /** Revision of the settings that it runs with. */
+  readonly revision: number;
+  readonly settings: WebhookSettings;
+  /** `signature:secret` first, then `signature:secrets:0` and on; none without a signature. */
+  readonly secrets: readonly string[];
+}
+
+/** Writes what was accepted for a connector, or records it as lost, and takes nothing more for it; bounded in time by itself. */
+export type Drain = (connector: ActiveConnector) => Promise<void>;
+
+export interface ActiveConnectors {
+  /**
+   * The running connector of this id; at once where the store knows without reading that its stream has not changed.
+   * Null for every other id, whatever it looks like.
+   */
+  activeOf(connectorId: string): ActiveConnector | null | Promise<ActiveConnector | null>;
+  /** Has `drain` called with a connector that runs no more, before it counts as stopped. */
+  onStop(drain: Drain): void;
+}
+
+/** A setting, or another field of a request, and what is wrong with it. Never holds a secret. */
+export interface Violation {
+  readonly field: string;
+  readonly description: string;
+}
+
+export function invalidConnector(violations: readonly Violation[]): SkuaError {
+  const text = violations.map(({ field, description }) => `${field}: ${description}`).join(' ');
+  return new SkuaError('invalid_connector', `The connector was refused. ${text}`, { violations });
+}
+
+/** Most secrets of one connector. */
+export const SECRETS_MAX = 10;
+/** UTF-8 bytes of a routing script. */
+export const SCRIPT_BYTES_MAX = 131_072;

@@ -1,6 +1,6 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import type { ErrorCode } from '../../core/base/errors.ts';
-import type { Violation } from '../../core/webhook/active.ts';
+import type { Violation } from '../../core/webhook/api.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { failure, outcomeOf } from '../http/problem.ts';
 

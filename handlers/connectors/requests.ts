@@ -1,8 +1,7 @@
 import { SkuaError } from '../../core/base/errors.ts';
-import type { Violation } from '../../core/webhook/active.ts';
-import type { Connector, ConnectorState, Settings, TestInput } from '../../core/webhook/api.ts';
-import { flattenSettings, SETTING_NAME_LENGTH_MAX } from '../../core/webhook/connectors/settings-shape.ts';
-import { invalidConnector } from '../../core/webhook/connectors/validation.ts';
+import type { Violation, Connector, ConnectorState, Settings, TestInput } from '../../core/webhook/api.ts';
+import { flattenSettings, SETTING_NAME_LENGTH_MAX } from '../../core/webhook/format/settings-shape.ts';
+import { invalidConnector } from '../../core/webhook/api.ts';
 import { readJson } from '../http/body.ts';
 import type { App, Call } from '../http/context.ts';
 

@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Authorize } from '../../core/streams/api.ts';
 import type { WebhookIngest } from '../../core/webhook/api.ts';
-import { ARRIVAL_LIMITS } from '../../core/webhook/ingest/arrivals.ts';
+import { ARRIVAL_LIMITS } from '../../core/webhook/arrivals/arrivals.ts';
 import { readBody } from '../http/body.ts';
 import { isForOthers } from '../http/forwarded.ts';
 import type { App, Call, Handler, Reply, WebhookLimits, Webhooks } from '../http/context.ts';

@@ -17,7 +17,7 @@ import type { Security, Session, Principal } from '../../core/security/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { StreamNames } from '../../core/streams/find-names/find-names.ts';
 import type { Connectors, WebhookIngest, ArrivalLimits } from '../../core/webhook/api.ts';
-import { ARRIVAL_LIMITS, Arrivals } from '../../core/webhook/ingest/arrivals.ts';
+import { ARRIVAL_LIMITS, Arrivals } from '../../core/webhook/arrivals/arrivals.ts';
 import type { Fence, Forwarded, Forwarder, Passage } from './cluster.ts';
 import type { NodeControl } from './node-control.ts';
 import { OwnHosts } from './own-hosts.ts';

@@ -3,7 +3,7 @@ import type { RecordPlace } from '../../core/ports/file-format.ts';
 import type { PasswordFormat } from '../../core/security/api.ts';
 import { ADMINISTRATORS } from '../../core/base/principal.ts';
 import { parseTimestamp } from '../../core/base/time.ts';
-import { SCHEME_NAMES } from '../../core/webhook/signatures/schemes.ts';
+import { SCHEME_NAMES } from '../../core/webhook/format/schemes.ts';
 import { caOption, nodeOption } from '../cli/command.ts';
 import { address, flag, integer, text, texts } from '../../infra/runtime/command-options.ts';
 import type { Option } from '../../infra/runtime/command-options.ts';

@@ -1,7 +1,6 @@
-import { SKIPPED_STATUSES } from '../../core/webhook/active.ts';
+import { SKIPPED_STATUSES, SCRIPT_BYTES_MAX } from '../../core/webhook/api.ts';
 import type { TestResult } from '../../core/webhook/api.ts';
-import { SCRIPT_BYTES_MAX } from '../../core/webhook/connectors/settings.ts';
-import { tryScript } from '../../core/webhook/routing.ts';
+import { tryScript } from '../../core/webhook/routing/routing.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { coloursFor, EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';

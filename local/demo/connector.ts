@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { SignatureSettings } from '../../core/webhook/active.ts';
-import type { ConnectorState } from '../../core/webhook/api.ts';
+import type { SignatureSettings, ConnectorState } from '../../core/webhook/api.ts';
 import { signCall } from '../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';

@@ -5,7 +5,7 @@ import type { RoutingLimits, RoutingSandbox } from '../../core/ports/routing-san
 import type { StreamAccess } from '../../core/security/api.ts';
 import { SealedSecrets } from '../../core/security/sealed-secrets/sealed-secrets.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import { createConnectors } from '../../core/webhook/connectors/registry.ts';
+import { createConnectors } from '../../core/webhook/connectors/connectors.ts';
 import { createIngest } from '../../core/webhook/ingest/ingest.ts';
 import type { Webhooks } from '../../handlers/http/context.ts';
 import type { Disposables } from '../../infra/disposables.ts';

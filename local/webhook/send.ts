@@ -1,6 +1,6 @@
 import { isSkuaError } from '../../core/base/errors.ts';
-import type { SignatureSettings, Violation } from '../../core/webhook/active.ts';
-import { checkSignatureSettings, GENERIC, isGeneric, SCHEME_NAMES, schemeOf } from '../../core/webhook/signatures/schemes.ts';
+import type { SignatureSettings, Violation } from '../../core/webhook/api.ts';
+import { checkSignatureSettings, GENERIC, isGeneric, SCHEME_NAMES, schemeOf } from '../../core/webhook/format/schemes.ts';
 import { signCall } from '../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { CommandError, didYouMean, UsageError } from '../../infra/runtime/failure.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { confirmedConnectors, confirmedIngest } from '../../infra/aws/functions/open-webhooks.ts';
 import { Deadline } from '../../infra/aws/functions/deadline.ts';
-import type { ActiveConnector, ActiveConnectors, Drain } from '../../core/webhook/active.ts';
-import type { InboundCall, IngestStatus, WebhookIngest } from '../../core/webhook/api.ts';
+import type { ActiveConnector, ActiveConnectors, Drain, InboundCall, IngestStatus, WebhookIngest } from '../../core/webhook/api.ts';
 
 function connector(waitForWrite: boolean, confirmationTimeoutMs: number): ActiveConnector {
   const settings: ActiveConnector['settings'] = { script: '', skippedStatus: 204, waitForWrite, confirmationTimeoutMs, signature: null, allowedHeaders: [], streams: null, deduplication: { enabled: false, header: null, maxAgeMs: 0, maxCount: 0 }, loggingEnabled: false };

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SCHEME_NAMES } from '../../core/webhook/signatures/schemes.ts';
+import { SCHEME_NAMES } from '../../core/webhook/format/schemes.ts';
 import { bySize } from '../support/run-size.ts';
 import { startedNode } from '../local/spawn.ts';
 import { secretFor } from '../webhook/signatures/signing.ts';

@@ -2,7 +2,7 @@ import { SealedSecrets } from '../../core/security/sealed-secrets/sealed-secrets
 import { silentLog } from '../../core/ports/log.ts';
 import type { RoutingSandbox } from '../../core/ports/routing-sandbox.ts';
 import type { Connectors, IngestStatus, WebhookIngest } from '../../core/webhook/api.ts';
-import { createConnectors } from '../../core/webhook/connectors/registry.ts';
+import { createConnectors } from '../../core/webhook/connectors/connectors.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { ManualClock } from './manual-clock.ts';
 import { ModelStore } from './model-store.ts';

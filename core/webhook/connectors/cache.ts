@@ -1,6 +1,6 @@
 import type { SkuaError } from '../../base/errors.ts';
 import type { Log } from '../../ports/log.ts';
-import type { ActiveConnector, ActiveConnectors, Drain } from '../active.ts';
+import type { ActiveConnector, ActiveConnectors, Drain } from '../api.ts';
 import type { Activation, ConnectorRecord } from './events.ts';
 import type { ConnectorStreams, LoadedConnector } from './streams.ts';
 

@@ -9,7 +9,7 @@ import type { ConnectorCache, Entry } from './cache.ts';
 import { activating, created, DEACTIVATING, deleted, failed, reconfigured, renamed, RUNNING, stateChanged, STOPPED } from './events.ts';
 import type { ConnectorError, ConnectorEvent, ConnectorRecord } from './events.ts';
 import { openSecrets, sealSecrets } from './secrets.ts';
-import { shown } from './settings-shape.ts';
+import { shown } from '../format/settings-shape.ts';
 import { retryConflicts } from './streams.ts';
 import type { ConnectorStreams } from './streams.ts';
 

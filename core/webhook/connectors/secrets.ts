@@ -1,7 +1,7 @@
 import { SkuaError } from '../../base/errors.ts';
 import type { SealedSecrets } from '../../security/api.ts';
 import type { Settings } from '../api.ts';
-import { isSecretName } from './settings-shape.ts';
+import { isSecretName } from '../format/settings-shape.ts';
 
 /** The secrets among the settings of a connector: sealed where they are stored, masked where they are shown. */
 

@@ -1,16 +1,13 @@
 import { decodeBase64 } from '../../base/base64.ts';
-import { SECRETS_MAX, SKIPPED_STATUSES } from '../active.ts';
-import type { DeduplicationSettings, SignatureSettings, SkippedStatus, Violation, WebhookSettings } from '../active.ts';
-import type { Settings } from '../api.ts';
+import { SCRIPT_BYTES_MAX, SECRETS_MAX, SKIPPED_STATUSES } from '../api.ts';
+import type { DeduplicationSettings, SignatureSettings, SkippedStatus, Violation, WebhookSettings, Settings } from '../api.ts';
 import { checkWritableName } from '../../streams/format/names.ts';
-import { listOf, shown } from './settings-shape.ts';
-import { checkSignatureSettings } from '../signatures/schemes.ts';
+import { listOf, shown } from '../format/settings-shape.ts';
+import { checkSignatureSettings } from '../format/schemes.ts';
 
 /** The settings of a webhook source with their types, defaults and limits. */
 
 export const INSTANCE_TYPE = 'webhook-source';
-/** UTF-8 bytes of a routing script. */
-export const SCRIPT_BYTES_MAX = 131_072;
 const CONFIRMATION_TIMEOUT_MAX_MS = 3_600_000;
 const TIMESTAMP_TOLERANCE_MAX_MS = 86_400_000;
 const DEDUPLICATION_AGE_MAX_MS = 30 * 86_400_000;

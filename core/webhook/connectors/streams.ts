@@ -7,7 +7,7 @@ import type { EventStore, NewEvent, StoredEvent, StreamMetadata } from '../../st
 import { formatMetadata } from '../../streams/format/metadata.ts';
 import { METADATA_TYPE, metastreamOf } from '../../streams/format/names.ts';
 import { encodeText } from '../../base/text.ts';
-import { deliveriesStream, rejectionsStream } from '../active.ts';
+import { deliveriesStream, rejectionsStream } from '../format/stream-names.ts';
 import { applyEvent, eventBytes, objectOf, timeText } from './events.ts';
 import type { ConnectorEvent, ConnectorRecord } from './events.ts';
 

@@ -1,15 +1,14 @@
-import { SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { RoutingSandbox } from '../../ports/routing-sandbox.ts';
 import type { SealedSecrets } from '../../security/api.ts';
-import type { ActiveConnector, Violation, WebhookSettings } from '../active.ts';
-import type { Settings, TestInput, TestResult } from '../api.ts';
+import { invalidConnector } from '../api.ts';
+import type { ActiveConnector, Violation, WebhookSettings, Settings, TestInput, TestResult } from '../api.ts';
 import { isConnectorId } from './cache.ts';
 import type { Activation, ConnectorRecord } from './events.ts';
-import { shown, spellNames } from './settings-shape.ts';
+import { shown, spellNames } from '../format/settings-shape.ts';
 import { openSecrets, unmaskSecrets } from './secrets.ts';
-import { tryScript } from '../routing.ts';
+import { tryScript } from '../routing/routing.ts';
 import type { ListedAccess } from '../writer.ts';
 import { parseWebhookSettings, warningsOf } from './settings.ts';
 import type { ParsedSettings } from './settings.ts';
@@ -19,11 +18,6 @@ import type { ParsedSettings } from './settings.ts';
 const NAME_LENGTH_MIN = 3;
 const NAME_LENGTH_MAX = 50;
 const ID_LENGTH_MAX = 50;
-
-export function invalidConnector(violations: readonly Violation[]): SkuaError {
-  const text = violations.map(({ field, description }) => `${field}: ${description}`).join(' ');
-  return new SkuaError('invalid_connector', `The connector was refused. ${text}`, { violations });
-}
 
 /** Errors: `invalid_connector` where no connector can be created with this id. The texts are those of the reference, but for the shortest id. */
 export function checkConnectorId(connectorId: string): void {

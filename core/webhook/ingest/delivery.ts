@@ -2,8 +2,8 @@ import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
 import type { Keys } from '../../ports/keys.ts';
 import { encodeText } from '../../base/text.ts';
 import type { Authorize, NewEvent } from '../../streams/api.ts';
-import type { ActiveConnector } from '../active.ts';
-import { namedScheme } from '../signatures/schemes.ts';
+import type { ActiveConnector } from '../api.ts';
+import { namedScheme } from '../format/schemes.ts';
 
 /** An accepted call on its way into its stream. */
 export interface Delivery {

@@ -6,9 +6,8 @@ import type { Log } from '../../ports/log.ts';
 import type { Meter } from '../../ports/meter.ts';
 import type { RoutingSandbox } from '../../ports/routing-sandbox.ts';
 import type { EventStore } from '../../streams/api.ts';
-import { rejectionsStream } from '../active.ts';
-import type { ActiveConnector, ActiveConnectors } from '../active.ts';
-import type { InboundCall, IngestStatus, WebhookIngest } from '../api.ts';
+import { rejectionsStream } from '../format/stream-names.ts';
+import type { ActiveConnector, ActiveConnectors, InboundCall, IngestStatus, WebhookIngest } from '../api.ts';
 import { deliveryEventId, uuidText } from './delivery.ts';
 import {
   ACCEPTED, CALL_DURATION, CALLS, CLIENT_GONE, confirmed, FULL, Intake, NOT_ACTIVE, refused, refusedByScript, SECRET_MATCHES, STOPPING,
@@ -18,7 +17,7 @@ import type { Delivery } from './delivery.ts';
 import { ByteBudget, PIPELINE_LIMITS } from './pipeline.ts';
 import type { PipelineLimits, WriteOutcome } from './pipeline.ts';
 import { HEADER_NAMES_MAX, Rejections, withoutValues } from './rejections.ts';
-import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson } from '../routing.ts';
+import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson } from '../routing/routing.ts';
 import { refusalOfList } from '../writer.ts';
 import type { ListedAccess } from '../writer.ts';
 import { background } from '../../base/background.ts';

@@ -1,8 +1,8 @@
 import { SkuaError } from '../../base/errors.ts';
 import type { Keys } from '../../ports/keys.ts';
-import type { SignatureSettings } from '../active.ts';
-import { checkSignatureSettings, schemeOf } from './schemes.ts';
-import type { SignatureScheme } from './schemes.ts';
+import type { SignatureSettings } from '../api.ts';
+import { checkSignatureSettings, schemeOf } from '../format/schemes.ts';
+import type { SignatureScheme } from '../format/schemes.ts';
 
 /**
  * Signatures of calls.

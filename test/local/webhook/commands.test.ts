@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { SCHEME_NAMES } from '../../../core/webhook/signatures/schemes.ts';
+import { SCHEME_NAMES } from '../../../core/webhook/format/schemes.ts';
 import { createSignatureVerifier } from '../../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
 import { secretFor, settingsFor } from '../../webhook/signatures/signing.ts';

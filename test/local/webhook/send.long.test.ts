@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SCHEME_NAMES } from '../../../core/webhook/signatures/schemes.ts';
+import { SCHEME_NAMES } from '../../../core/webhook/format/schemes.ts';
 import { runProgram } from '../../../local/cli/run.ts';
 import { COMMANDS } from '../../../local/commands/all.ts';
 import { secretFor, settingsFor } from '../../webhook/signatures/signing.ts';

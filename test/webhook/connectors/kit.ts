@@ -4,8 +4,8 @@ import { SealedSecrets } from '../../../core/security/sealed-secrets/sealed-secr
 import type { EventStore } from '../../../core/streams/api.ts';
 import { decodeText } from '../../../core/base/text.ts';
 import type { Settings } from '../../../core/webhook/api.ts';
-import { createConnectors } from '../../../core/webhook/connectors/registry.ts';
-import type { RunningConnectors } from '../../../core/webhook/connectors/registry.ts';
+import { createConnectors } from '../../../core/webhook/connectors/connectors.ts';
+import type { RunningConnectors } from '../../../core/webhook/connectors/connectors.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
 import { KeptLog, observe } from '../../security/kit.ts';
 import type { Observed } from '../../security/kit.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/base/errors.ts';
-import type { RunningConnectors } from '../../../core/webhook/connectors/registry.ts';
+import type { RunningConnectors } from '../../../core/webhook/connectors/connectors.ts';
 import { json, outcome } from '../../security/kit.ts';
 import { Random } from '../../support/random.ts';
 import { eventsOf, openWorld, settings, signed, statesOf } from './kit.ts';

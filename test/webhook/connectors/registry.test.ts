@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/base/errors.ts';
-import type { ActiveConnector } from '../../../core/webhook/active.ts';
-import type { Connector } from '../../../core/webhook/api.ts';
-import type { RunningConnectors } from '../../../core/webhook/connectors/registry.ts';
+import type { ActiveConnector, Connector } from '../../../core/webhook/api.ts';
+import type { RunningConnectors } from '../../../core/webhook/connectors/connectors.ts';
 import { json, outcome, setMetadata } from '../../security/kit.ts';
 import { base64, eventsOf, openWorld, SCRIPT, settings, signed, statesOf } from './kit.ts';
 import type { Instance, World } from './kit.ts';

@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   flattenSettings, isSecretName, nestSettings, SETTING_NAME_LENGTH_MAX, SETTING_VALUE_LENGTH_MAX, SETTINGS_MAX, spellNames,
-} from '../../../core/webhook/connectors/settings-shape.ts';
-import { parseWebhookSettings, SCRIPT_BYTES_MAX } from '../../../core/webhook/connectors/settings.ts';
+} from '../../../core/webhook/format/settings-shape.ts';
+import { parseWebhookSettings } from '../../../core/webhook/connectors/settings.ts';
+import { SCRIPT_BYTES_MAX } from '../../../core/webhook/api.ts';
 import { base64, SCRIPT, settings, signed } from './kit.ts';
 
 const entriesOf = (value: unknown) => Object.fromEntries(flattenSettings(value).settings);

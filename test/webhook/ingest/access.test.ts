@@ -9,7 +9,7 @@ import type { OpenStore } from '../../../core/store/store.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
 import { encodeText } from '../../../core/base/text.ts';
-import { createConnectors } from '../../../core/webhook/connectors/registry.ts';
+import { createConnectors } from '../../../core/webhook/connectors/connectors.ts';
 import { createIngest } from '../../../core/webhook/ingest/ingest.ts';
 import { SealedSecrets } from '../../../core/security/sealed-secrets/sealed-secrets.ts';
 import { Deadline } from '../../../infra/aws/functions/deadline.ts';

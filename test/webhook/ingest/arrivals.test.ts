@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ARRIVAL_LIMITS, Arrivals } from '../../../core/webhook/ingest/arrivals.ts';
-import type { Arrival, ArrivalLimits, Dropped } from '../../../core/webhook/ingest/arrivals.ts';
+import { ARRIVAL_LIMITS, Arrivals } from '../../../core/webhook/arrivals/arrivals.ts';
+import type { Arrival, ArrivalLimits, Dropped } from '../../../core/webhook/arrivals/arrivals.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { Random } from '../../support/random.ts';
 

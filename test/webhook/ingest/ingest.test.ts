@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/base/errors.ts';
-import type { SignatureSettings } from '../../../core/webhook/active.ts';
+import type { SignatureSettings } from '../../../core/webhook/api.ts';
 import { deliveryEventId } from '../../../core/webhook/ingest/delivery.ts';
 import { signCall } from '../../../core/webhook/signatures/signatures.ts';
 import { encodeText } from '../../../core/base/text.ts';

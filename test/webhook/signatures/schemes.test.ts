@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { SignatureSettings } from '../../../core/webhook/active.ts';
-import { SECRETS_MAX } from '../../../core/webhook/active.ts';
-import { checkSignatureSettings, SCHEME_NAMES } from '../../../core/webhook/signatures/schemes.ts';
+import type { SignatureSettings } from '../../../core/webhook/api.ts';
+import { SECRETS_MAX } from '../../../core/webhook/api.ts';
+import { checkSignatureSettings, SCHEME_NAMES } from '../../../core/webhook/format/schemes.ts';
 import { createSignatureVerifier } from '../../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
 import { secretFor, settingsFor } from './signing.ts';

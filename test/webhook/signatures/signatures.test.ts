@@ -3,8 +3,8 @@ import { sign as signAsGitHub, verify as verifyAsGitHub } from '@octokit/webhook
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { describe, expect, test } from 'vitest';
-import type { SignatureSettings } from '../../../core/webhook/active.ts';
-import { GENERIC, SCHEME_NAMES } from '../../../core/webhook/signatures/schemes.ts';
+import type { SignatureSettings } from '../../../core/webhook/api.ts';
+import { GENERIC, SCHEME_NAMES } from '../../../core/webhook/format/schemes.ts';
 import { createSignatureVerifier, SIGNATURE_HEADER_LENGTH_MAX, SIGNATURES_MAX, signCall } from '../../../core/webhook/signatures/signatures.ts';
 import type { SignatureOutcome } from '../../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../../infra/keys.ts';

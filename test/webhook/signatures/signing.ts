@@ -1,4 +1,4 @@
-import type { SignatureSettings } from '../../../core/webhook/active.ts';
+import type { SignatureSettings } from '../../../core/webhook/api.ts';
 
 /** What tests of signatures share: a time, and for each scheme settings and a secret that fit. */
 

@@ -1,13 +1,12 @@
-import { isNestedAtMost } from '../base/json-scanner.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { RoutingSandbox } from '../ports/routing-sandbox.ts';
-import { EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX } from '../streams/api.ts';
-import { checkWritableName } from '../streams/format/names.ts';
-import { encodeText } from '../base/text.ts';
-import type { WebhookSettings } from './active.ts';
-import type { TestInput, TestResult } from './api.ts';
-import { refusalOfList, shownStream } from './writer.ts';
-import type { ListedAccess } from './writer.ts';
+import { isNestedAtMost } from '../../base/json-scanner.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { RoutingSandbox } from '../../ports/routing-sandbox.ts';
+import { EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX } from '../../streams/api.ts';
+import { checkWritableName } from '../../streams/format/names.ts';
+import { encodeText } from '../../base/text.ts';
+import type { WebhookSettings, TestInput, TestResult } from '../api.ts';
+import { refusalOfList, shownStream } from '../writer.ts';
+import type { ListedAccess } from '../writer.ts';
 
 /** What a call looks like to a routing script, and what the script may answer. */
 

@@ -1,8 +1,8 @@
 import type { HmacHash } from '../../ports/keys.ts';
 import { decodeBase64, encodeBase64 } from '../../base/base64.ts';
 import { encodeText } from '../../base/text.ts';
-import { SECRETS_MAX } from '../active.ts';
-import type { CheckSignature, SignatureSettings, Violation } from '../active.ts';
+import { SECRETS_MAX } from '../api.ts';
+import type { SignatureSettings, Violation } from '../api.ts';
 
 /** How senders sign. Verifying, signing and the check of settings all go by this one table. */
 export interface SignatureScheme {
@@ -120,6 +120,9 @@ const NAME_LENGTH_MAX = 100;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** A value of a header begins with no white space, and ends with a signature. */
 const PREFIX = /^[\x21-\x7E][\x20-\x7E]*$/;
+
+/** Checks what the schemes know of: unknown scheme, settings that it lacks or can't use, a secret of the wrong form. */
+type CheckSignature = (signature: SignatureSettings, secrets: readonly string[]) => readonly Violation[];
 
 /**
  * What keeps the settings from being used; nothing when they can be. The first secret is `signature:secret`, the further

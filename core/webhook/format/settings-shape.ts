@@ -1,6 +1,5 @@
-import { SECRETS_MAX } from '../active.ts';
-import type { Violation } from '../active.ts';
-import type { Settings } from '../api.ts';
+import { SECRETS_MAX } from '../api.ts';
+import type { Violation, Settings } from '../api.ts';
 
 /**
  * Settings as people write them, nested or flat or both, as one map of texts. Lists become `name:0`, `name:1`; an
