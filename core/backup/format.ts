@@ -9,7 +9,7 @@ import { blobFile, openBlob, type ReaderWorld } from './repository/blob-reader.t
 import { decodeBlobHeader, HEADER_BYTES } from './format/blob-format.ts';
 import { REPOSITORY_KEY } from './format/keys.ts';
 import { manifestShape } from './format/manifest-shape.ts';
-import { intentShape, provenShape, suspectShape } from './repository/notes.ts';
+import { intentShape, provenShape, suspectShape } from './notes/notes.ts';
 import { decodeObject, type RepositoryFile, repositoryShape, SEALED_MAGIC, type Sealer, sealerOf } from './repository/objects.ts';
 import { openPiece, type ShippedWorld } from './repository/shipped.ts';
 

@@ -1,4 +1,4 @@
-import { snapshotShape } from '../../core/backup/repository/snapshot-shape.ts';
+import { snapshotShape } from '../../core/backup/format/snapshot-shape.ts';
 import type { BackupSource, Snapshot } from '../../core/store/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';

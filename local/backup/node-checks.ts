@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import type { BackupCommands, CheckReport, CheckSubject, DrillArgs, VerifiedRepository, VerifyRepositoryArgs, DrillReport } from '../../core/backup/api.ts';
 import type { ManifestSummary } from '../../core/backup/format/manifest.ts';
-import { DRILL_JOB, VERIFY_REPOSITORY_JOB } from '../../core/backup/verify/jobs.ts';
+import { DRILL_JOB, VERIFY_REPOSITORY_JOB } from '../../core/backup/jobs/jobs.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';

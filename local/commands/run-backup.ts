@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import type { CreatedBackup, DrillReport, PruneReport, RepositoryFinding, VerifyRepositoryReport } from '../../core/backup/api.ts';
-import { lastProven } from '../../core/backup/repository/notes.ts';
+import { lastProven } from '../../core/backup/notes/notes.ts';
 import type { ManifestSummary } from '../../core/backup/format/manifest.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -152,7 +152,7 @@ export async function runBackupDrill({ options }: Input<typeof backupDrillOption
   const place = placeOf(options.repository, 'repository', options);
   const parent = path.resolve(options.scratch ?? tmpdir());
   if (!(await stat(parent).catch(() => null))?.isDirectory()) throw new CommandError('not_a_directory', `${parent} is not a directory. Name a folder with room for the restored data with --scratch.`, EXIT.unreachable);
-  const { drillBackup } = await import('../../core/backup/verify/drill.ts');
+  const { drillBackup } = await import('../../core/backup/drill/drill.ts');
   const report = await runInterruptibly('The drill was ended, and has proved nothing. What it restored is removed.', io, ({ signal, progress }) => (
     withRepository(place, options, {}, io, async (repository, spec) => {
       const choice = options.backup === null ? { kind: 'latest' as const } : { kind: 'backup' as const, id: await backupIdOf(repository, options.backup) };

@@ -1,5 +1,5 @@
 import * as path from 'node:path';
-import { proveErasedInRepository } from '../../core/backup/verify/prove-erased.ts';
+import { proveErasedInRepository } from '../../core/backup/prove-erased/prove-erased.ts';
 import type { RepositoryErasureSummary } from '../../core/backup/api.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { proveErased } from '../../core/scavenge/erasure/erasure.ts';

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import type { RestoreChoice, RestoreProgress, RestoreReport, RestoreWorld } from '../../core/backup/api.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { REPOSITORY_KEY } from '../../core/backup/format/keys.ts';
-import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
+import { restoreCopy } from '../../core/backup/restore-copy/restore-copy.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';

@@ -1,4 +1,4 @@
-import { existenceBytesOf } from '../../core/backup/restore/directory.ts';
+import { existenceBytesOf } from '../../core/index/format/existence-files.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type ErasureReport, PROVE_ERASED_JOB } from '../../core/scavenge/erasure/erasure.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
@@ -25,7 +25,7 @@ interface LocalOptions {
 
 /** A store in a directory of this machine, or in memory. */
 export async function openLocal({ directory, chunkBytes = directory === null ? MEMORY_CHUNK_BYTES : undefined, cacheBytes, log }: LocalOptions): Promise<Backend> {
-  const existing = directory === null ? null : await existenceBytesOf({ target: new FilesystemStorage({ root: directory }) });
+  const existing = directory === null ? null : await existenceBytesOf(new FilesystemStorage({ root: directory }));
   const node = await openNode({
     db: directory, index: null, mustExist: false, log,
     store: {

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import { existenceBytesOf } from '../../core/backup/restore/directory.ts';
+import { existenceBytesOf } from '../../core/index/format/existence-files.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { StartProgress } from '../../core/store/store.ts';
 import { systemClock } from '../../infra/clock.ts';
@@ -44,7 +44,7 @@ export async function openDirectory(directory: string, index: string | null, sca
   const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
   try {
     // With the filter of another size than the node's own it would be made anew here, and once more by the next start.
-    const existenceFilterBytes = await existenceBytesOf({ target: new FilesystemStorage({ root: directory, mustExist: true, ...(index !== null && { indexRoot: index }) }) });
+    const existenceFilterBytes = await existenceBytesOf(new FilesystemStorage({ root: directory, mustExist: true, ...(index !== null && { indexRoot: index }) }));
     const opened = await openNode({
       db: directory, index, mustExist: true, ...(over !== null && { over }), log: createLog(io, 'warn'),
       store: { ...(existenceFilterBytes !== null && { index: { existenceFilterBytes } }), beginsProofs, log: { writeEpoch: false, verifyChunks: false, isCopy: appendsNothing }, ...(scavenge !== undefined && { scavenge }) },

@@ -3,7 +3,7 @@ import { createBackup, type CreateBackupOptions } from '../../core/backup/create
 import type { Manifest } from '../../core/backup/format/manifest.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
-import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
+import { restoreCopy } from '../../core/backup/restore-copy/restore-copy.ts';
 import { RESTORE_MARKER } from '../../core/log/format/markers.ts';
 import { JOBS } from '../../core/jobs/jobs.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { drillBackup, type DrillOptions, type Scratch } from '../../core/backup/verify/drill.ts';
-import { CHECK_JOBS, DRILL_JOB, type DrillArgs } from '../../core/backup/verify/jobs.ts';
-import { lastProven } from '../../core/backup/repository/notes.ts';
+import { drillBackup, type DrillOptions, type Scratch } from '../../core/backup/drill/drill.ts';
+import { BACKUP_JOBS, DRILL_JOB, type DrillArgs } from '../../core/backup/jobs/jobs.ts';
+import { lastProven } from '../../core/backup/notes/notes.ts';
 import { blobKeyOf } from '../../core/backup/repository/repository.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
@@ -82,7 +82,7 @@ describe('a drill', () => {
   it('as a job waits for nothing, whatever the store that it opens does now and then', async () => {
     const storage = new MemoryStorage();
     const jobs = new InlineJobs({
-      jobs: CHECK_JOBS, storage, digests: nodeDigests, ids: new SeededIds(8), clock: new ManualClock(TEST_NOW_MS, 'microtask'),
+      jobs: BACKUP_JOBS, storage, digests: nodeDigests, ids: new SeededIds(8), clock: new ManualClock(TEST_NOW_MS, 'microtask'),
       backup: { keys: nodeKeys, compression: nodeCompression, openObjects: async () => history.objects },
     });
     const args: DrillArgs = { place: { kind: 'directory', path: 'unused' }, key: null, compression: 'auto', backupId: null, nowMs: TEST_NOW_MS };

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readNodeId } from '../../core/store/format/node-id.ts';
-import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
-import type { CopyRestoreOptions } from '../../core/backup/restore/restore-copy.ts';
+import { restoreCopy } from '../../core/backup/restore-copy/restore-copy.ts';
+import type { CopyRestoreOptions } from '../../core/backup/restore-copy/restore-copy.ts';
 import { COPY_MARKER, RESTORE_MARKER } from '../../core/log/format/markers.ts';
 import { TABLE_PROOFS_NAME } from '../../core/index/tables/table-proofs.ts';
 import { isSkuaError } from '../../core/base/errors.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Manifest } from '../../core/backup/format/manifest.ts';
-import { proveErasedInRepository } from '../../core/backup/verify/prove-erased.ts';
+import { proveErasedInRepository } from '../../core/backup/prove-erased/prove-erased.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { isSkuaError } from '../../core/base/errors.ts';

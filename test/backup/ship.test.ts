@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Manifest } from '../../core/backup/format/manifest.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
-import { PIECES_MAX, Shipper } from '../../core/backup/ship/shipper.ts';
-import type { BaseReason } from '../../core/backup/ship/shipper.ts';
+import { PIECES_MAX, Shipper } from '../../core/backup/shipper/shipper.ts';
+import type { BaseReason } from '../../core/backup/shipper/shipper.ts';
 import { PIECE_BYTES } from '../../core/store/shippable-log/shippable-log.ts';
 import { RecordWalk } from '../../core/log/format/record-walk.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import type { RepositoryFinding, VerifyRepositoryOptions } from '../../core/backup/verify/verify.ts';
-import { noteProven, suspectBlobs } from '../../core/backup/repository/notes.ts';
+import { noteProven, suspectBlobs } from '../../core/backup/notes/notes.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';

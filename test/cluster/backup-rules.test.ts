@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { copyFiles } from '../../core/backup/copy/copy.ts';
-import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
+import { restoreCopy } from '../../core/backup/restore-copy/restore-copy.ts';
 import { readNodeId } from '../../core/store/format/node-id.ts';
 import { readLogId } from '../../core/cluster/replica/identity/identity.ts';
 import { LOG_ID_FILE } from '../../core/log/format/markers.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
-import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
+import { restoreCopy } from '../../core/backup/restore-copy/restore-copy.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { isOwnName, OWN_FOLDERS } from '../../core/ports/own-names.ts';

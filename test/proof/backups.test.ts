@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
-import { restoreCopy } from '../../core/backup/restore/restore-copy.ts';
+import { restoreCopy } from '../../core/backup/restore-copy/restore-copy.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { copy } from '../backup/copy-kit.ts';

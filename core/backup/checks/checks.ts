@@ -2,9 +2,9 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Log } from '../../ports/log.ts';
 import { Tasks, type TaskView, type TaskWork } from '../../tasks/tasks.ts';
-import type { DrillReport } from '../verify/drill.ts';
-import type { VerifiedRepository } from '../verify/jobs.ts';
-import { backupOff } from '../node/backups.ts';
+import type { DrillReport } from '../drill/drill.ts';
+import type { VerifiedRepository } from '../jobs/jobs.ts';
+import { backupOff } from '../backups/backups.ts';
 
 /** What is checked, and by what part of it or which backup. */
 export type CheckSubject = { readonly kind: 'verify'; readonly subset: number } | { readonly kind: 'drill'; readonly backupId: string | null };

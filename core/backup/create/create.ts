@@ -12,7 +12,7 @@ import type { Ids } from '../../ports/ids.ts';
 import type { Repository } from '../repository/api.ts';
 import { blobsOf } from '../format/manifest.ts';
 import type { Manifest, ManifestChunk, ManifestFile, ManifestProof, ManifestSegment, ManifestTail } from '../format/manifest.ts';
-import { BackupIntent, clearSuspects, suspectBlobs } from '../repository/notes.ts';
+import { BackupIntent, clearSuspects, suspectBlobs } from '../notes/notes.ts';
 import type { BackupLanes } from '../repository/repository.ts';
 import type { BackupSource, SnapshotFile } from '../../store/api.ts';
 import { endsAlike, Known } from './known.ts';

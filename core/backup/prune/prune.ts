@@ -6,8 +6,8 @@ import { aheadOfNewest, blobsOf } from '../format/manifest.ts';
 import { SHIPPED, UNREFERENCED_KEY } from '../format/keys.ts';
 import type { Manifest, ManifestSummary } from '../format/manifest.ts';
 import { mapOf, moment, record } from '../../base/shape.ts';
-import { PruneIntent, runningBackups } from '../repository/notes.ts';
-import type { RunningBackup } from '../repository/notes.ts';
+import { PruneIntent, runningBackups } from '../notes/notes.ts';
+import type { RunningBackup } from '../notes/notes.ts';
 import { endWhenAborted } from '../repository/objects.ts';
 import { heldFromBeforeScavenges, restorableFrom, retained } from './retention.ts';
 import type { Restorable, Retention } from './retention.ts';
@@ -42,7 +42,7 @@ export interface PruneReport extends PrunedBlobs {
 /**
  * Removes backups that need not be kept, then blobs that no backup needs: where erased content is to go at once, and otherwise those that
  * were first seen without use 24 hours ago, so that backups that follow need not store them again. Safe beside backups: while one is
- * announced no blob is removed (`core/backup/repository/notes.ts`). Rejects before anything is removed with `repository_damaged` when a
+ * announced no blob is removed (`core/backup/notes/notes.ts`). Rejects before anything is removed with `repository_damaged` when a
  * manifest can't be read, since what it needs is not known, and with `backup_not_found` for a node to forget of which there is none, or
  * none but of which.
  */

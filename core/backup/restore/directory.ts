@@ -1,6 +1,4 @@
 import { SkuaError } from '../../base/errors.ts';
-import { readBloomHeader } from '../../index/format/bloom.ts';
-import { EXISTENCE_DATA_PATH } from '../../index/format/existence-files.ts';
 import { putRestoreMarker, RESTORE_MARKER } from '../../log/format/markers.ts';
 import { isOwnName, listedNames } from '../../ports/own-names.ts';
 import type { Storage } from '../../ports/storage.ts';
@@ -45,21 +43,6 @@ export async function clearForRestore(storage: Storage, from: string): Promise<v
     // The end of the log goes first, so that what is left is never a log with gaps.
     const ordered = folder === '' ? [...names.filter((name) => !CHUNK.test(name)), ...names.filter((name) => CHUNK.test(name)).reverse()] : names;
     for (const name of ordered) await storage.remove(folder === '' ? name : `${folder}/${name}`);
-  }
-}
-
-/** Bytes that hold the header of an existence filter. */
-const BLOOM_HEADER_BYTES = 64;
-
-/** Bytes of bits of the restored existence filter, so that the dry start does not take it for one of another size; null without one. */
-export async function existenceBytesOf({ target }: Pick<RestoreWorld, 'target'>): Promise<number | null> {
-  const size = await target.size(EXISTENCE_DATA_PATH);
-  if (size === null) return null;
-  const file = await target.open(EXISTENCE_DATA_PATH, 'read');
-  try {
-    return readBloomHeader(await file.read(0, BLOOM_HEADER_BYTES), size)?.logicalBytes ?? null;
-  } finally {
-    await file.close();
   }
 }
 

@@ -1,5 +1,6 @@
 import { isSkuaError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
+import { existenceBytesOf } from '../../index/format/existence-files.ts';
 import { putRestoreMarker, removeRestoreMarker } from '../../log/format/markers.ts';
 import { PROOF_FOLDER } from '../../integrity/format/layout.ts';
 import type { Repository } from '../repository/api.ts';
@@ -8,7 +9,7 @@ import type { BackupLanes } from '../repository/repository.ts';
 import { renewNodeId } from '../../store/format/node-id.ts';
 import { chooseRestore } from './choose.ts';
 import type { ChooseOptions, RestoreChoice, RestorePlan } from './choose.ts';
-import { clearForRestore, dryStart, existenceBytesOf, requireEmpty, requireRoom } from './directory.ts';
+import { clearForRestore, dryStart, requireEmpty, requireRoom } from './directory.ts';
 import { filesAtOnce, restoreFile, writeCheckpoint } from './files.ts';
 import type { FileRestore, RestoreReport, RestoreWorld, Skipped } from './files.ts';
 import { restoreLog } from './log.ts';
@@ -70,7 +71,7 @@ async function restorePlan(options: RestoreOptions, plan: RestorePlan): Promise<
   const { log, skipped, indexFiles } = await writeFiles(options, plan, writing);
   const nodeId = await renewNodeId(target, ids);
   await writeCheckpoints(options, plan.manifest, log);
-  const existenceFilterBytes = await existenceBytesOf(options);
+  const existenceFilterBytes = await existenceBytesOf(options.target);
   await dryStart(existenceFilterBytes === null ? options : { ...options, start: { existenceFilterBytes, ...options.start } }, log.position);
   return { backupId: plan.manifest.id, position: log.position, earlierMs: plan.earlierMs, nodeId, files: log.files + indexFiles, bytes, warnings: plan.warnings, skipped };
 }

@@ -6,7 +6,7 @@ import type { Repository } from '../repository/api.ts';
 import { ACTIVE, BLOBS, isRepositoryKey, PROVEN_KEY, PRUNING, SUSPECT_KEY, UNREFERENCED_KEY } from '../format/keys.ts';
 import { blobsOf } from '../format/manifest.ts';
 import type { Manifest } from '../format/manifest.ts';
-import { intentShape, noteSuspects, provenShape, suspectBlobs, suspectShape } from '../repository/notes.ts';
+import { intentShape, noteSuspects, provenShape, suspectBlobs, suspectShape } from '../notes/notes.ts';
 import { damaged, endWhenAborted } from '../repository/objects.ts';
 import { blobIdOf } from '../repository/repository.ts';
 import { unreferencedShape } from '../prune/prune.ts';

@@ -1,5 +1,5 @@
 import { copyFiles } from '../../../core/backup/copy/copy.ts';
-import { restoreCopy } from '../../../core/backup/restore/restore-copy.ts';
+import { restoreCopy } from '../../../core/backup/restore-copy/restore-copy.ts';
 import { snapshotOfDirectory } from '../../../core/store/snapshot/snapshot.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { systemClock } from '../../../infra/clock.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { ManifestSummary } from '../../../core/backup/format/manifest.ts';
-import { NodeBackups } from '../../../core/backup/node/backups.ts';
-import type { BackupRequest, NodeBackupsParts } from '../../../core/backup/node/backups.ts';
-import { RepositoryWatch, runBackupSchedule, Shipping } from '../../../core/backup/node/background.ts';
+import { NodeBackups } from '../../../core/backup/backups/backups.ts';
+import type { BackupRequest, NodeBackupsParts } from '../../../core/backup/backups/backups.ts';
+import { RepositoryWatch, runBackupSchedule, Shipping } from '../../../core/backup/background/background.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
-import type { ShipOutcome } from '../../../core/backup/ship/shipper.ts';
+import type { ShipOutcome } from '../../../core/backup/shipper/shipper.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { createSchedule } from '../../../infra/schedule.ts';

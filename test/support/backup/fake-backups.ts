@@ -3,7 +3,7 @@ import type { StoreHold } from '../../../core/store/hold/hold.ts';
 import type { ManifestSummary } from '../../../core/backup/format/manifest.ts';
 import { NodeBackupChecks } from '../../../core/backup/checks/checks.ts';
 import type { BackupStatus, CheckReport, CheckSubject } from '../../../core/backup/checks/checks.ts';
-import type { BackupOptions, BackupProgress, Backups, LastBackup } from '../../../core/backup/node/backups.ts';
+import type { BackupOptions, BackupProgress, Backups, LastBackup } from '../../../core/backup/backups/backups.ts';
 import type { Snapshot } from '../../../core/store/source/source.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import type { Clock } from '../../../core/ports/clock.ts';

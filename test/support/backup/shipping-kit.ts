@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import type { Manifest, ShippedPiece } from '../../../core/backup/format/manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
-import { Shipper } from '../../../core/backup/ship/shipper.ts';
-import type { BaseReason, ShipperParts } from '../../../core/backup/ship/shipper.ts';
+import { Shipper } from '../../../core/backup/shipper/shipper.ts';
+import type { BaseReason, ShipperParts } from '../../../core/backup/shipper/shipper.ts';
 import { listAll } from '../../../core/ports/object-store.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import { MemoryObjects } from '../memory-objects.ts';

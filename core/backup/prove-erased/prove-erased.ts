@@ -13,8 +13,8 @@ import { timestampText } from '../../base/time.ts';
 import type { Repository } from '../repository/api.ts';
 import { blobsOf } from '../format/manifest.ts';
 import type { Manifest, ShippedPiece } from '../format/manifest.ts';
-import { runningBackups } from '../repository/notes.ts';
-import type { RunningBackup } from '../repository/notes.ts';
+import { runningBackups } from '../notes/notes.ts';
+import type { RunningBackup } from '../notes/notes.ts';
 
 interface ProveErasedInRepositoryOptions {
   readonly repository: Repository;

@@ -3,7 +3,7 @@ import type { Storage } from '../../ports/storage.ts';
 import type { VerifyFinding, VerifySummary } from '../../integrity/api.ts';
 import { verifyDirectory } from '../../integrity/integrity.ts';
 import type { Repository } from '../repository/api.ts';
-import { noteProven } from '../repository/notes.ts';
+import { noteProven } from '../notes/notes.ts';
 import type { ChooseOptions, RestoreChoice } from '../restore/choose.ts';
 import { endRestoreWhenAborted } from '../restore/files.ts';
 import type { RestoreWorld } from '../restore/files.ts';

@@ -1,6 +1,6 @@
 import { listOf, moment, optional, oneOf, record, uuid, whole } from '../../base/shape.ts';
 import type { Shape } from '../../base/shape.ts';
-import { checkpointsShape, CHUNK_BYTES_MAX, DATABASE_PATH, FILE_BYTES_MAX, isChunkPath, isIndexPath, isProofPath } from '../format/manifest-shape.ts';
+import { checkpointsShape, CHUNK_BYTES_MAX, DATABASE_PATH, FILE_BYTES_MAX, isChunkPath, isIndexPath, isProofPath } from './manifest-shape.ts';
 import type { Snapshot, SnapshotFile, SnapshotKind } from '../../store/api.ts';
 
 /** What a node may say of its files. They are written under the names that it gives, and another program may have its address. */

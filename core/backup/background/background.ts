@@ -4,9 +4,9 @@ import type { Log } from '../../ports/log.ts';
 import type { Schedule } from '../../ports/schedule.ts';
 import type { Repository } from '../repository/api.ts';
 import { logEndOf } from '../format/manifest.ts';
-import { lastProven } from '../repository/notes.ts';
-import type { BaseReason, Shipper } from '../ship/shipper.ts';
-import type { NodeBackups } from './backups.ts';
+import { lastProven } from '../notes/notes.ts';
+import type { BaseReason, Shipper } from '../shipper/shipper.ts';
+import type { NodeBackups } from '../backups/backups.ts';
 
 /** A failure that goes on is logged again after this many attempts. */
 const FAILURES_BETWEEN_LINES = 100;

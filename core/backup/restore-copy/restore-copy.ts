@@ -1,6 +1,7 @@
 import { i64 } from '../../base/bytes.ts';
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
+import { existenceBytesOf } from '../../index/format/existence-files.ts';
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, ongoingFileBytes, parseChunkFileNames } from '../../log/format/chunk-format.ts';
 import type { ChunkFileName } from '../../log/format/chunk-format.ts';
 import { ChunkProof } from '../../log/format/chunk-proof.ts';
@@ -10,9 +11,9 @@ import { isProofName, PROOF_FOLDER } from '../../integrity/format/layout.ts';
 import { writeContent } from '../../ports/write-content.ts';
 import { DATABASE_PATH, isIndexPath } from '../format/manifest-shape.ts';
 import { renewNodeId } from '../../store/format/node-id.ts';
-import { clearForRestore, DATA_FOLDERS, dryStart, existenceBytesOf, requireEmpty, requireRoom } from './directory.ts';
-import { damagedBefore, endRestoreWhenAborted, parallelOf, writeCheckpoint, writeFile } from './files.ts';
-import type { RestoreReport, RestoreWorld } from './files.ts';
+import { clearForRestore, DATA_FOLDERS, dryStart, requireEmpty, requireRoom } from '../restore/directory.ts';
+import { damagedBefore, endRestoreWhenAborted, parallelOf, writeCheckpoint, writeFile } from '../restore/files.ts';
+import type { RestoreReport, RestoreWorld } from '../restore/files.ts';
 
 export interface CopyRestoreOptions extends RestoreWorld {
   /** Over the directory with the copied files, which nobody uses meanwhile. */
@@ -141,7 +142,7 @@ class CopyRestore {
     for (const name of CHECKPOINTS.filter((one) => one !== 'writer.chk')) await writeCheckpoint(target, name, checkpoints[name]);
     await writeCheckpoint(target, 'truncate.chk', checkpoints['chaser.chk']);
     await writeCheckpoint(target, 'writer.chk', checkpoints['writer.chk']);
-    const existenceFilterBytes = await existenceBytesOf(this.#options);
+    const existenceFilterBytes = await existenceBytesOf(this.#options.target);
     await dryStart(existenceFilterBytes === null ? this.#options : { ...this.#options, start: { existenceFilterBytes, ...this.#options.start } }, position, true);
     return { backupId: null, earlierMs: null, position, nodeId, files: chunks.length + index.length + CHECKPOINTS.length + 1, bytes: this.#bytes, warnings, skipped: [] };
   }
