@@ -23,7 +23,7 @@ import { copyClosed, CopyLog, epochOfEvent, type OpenCopy } from './member-log.t
 import { placeInTail } from './place-in-tail.ts';
 import { prepareCopy } from './prepare-copy.ts';
 import { clearScavengeDue, isScavengeDue } from './scavenge-due.ts';
-import { SwitchingScavenger, SwitchingStore } from './switching.ts';
+import { SwitchingScavenger, switchingStore } from './switching.ts';
 import { WatchedObjects } from './watched-objects.ts';
 import { background } from '../../base/background.ts';
 
@@ -107,7 +107,7 @@ class Member implements MemberStore {
     this.#world = world;
     this.log = log;
     this.failed = new Promise((resolve) => { this.#fail = resolve; });
-    this.store = new SwitchingStore(() => this.#opening?.open.store ?? null, () => this.#current().store, log);
+    this.store = switchingStore(() => this.#opening?.open.store ?? null, () => this.#current().store, log);
     this.scavenger = new SwitchingScavenger(() => this.#opening?.open.scavenger ?? null, () => this.#current().scavenger);
   }
 

@@ -10,6 +10,6 @@ export const handler = httpHandler({
   open: async (call) => {
     const opened = await openFunctionStore(call);
     const security = await openSecurity(opened);
-    return { fetch: createApp({ ...commonContext(opened), security, scavenger: noScavenger }), settled: () => opened.store.settled() };
+    return { fetch: createApp({ ...commonContext(opened), security, scavenger: noScavenger }), settled: () => opened.settled() };
   },
 });

@@ -15,7 +15,7 @@ export const handler = httpHandler({
   open: async (call) => {
     const opened = await openFunctionStore(call, { hasUsers: false });
     const webhooks = await openedOrClosed(opened, openWebhooks(opened, call.deadline));
-    return { fetch: createWebhookApp({ ...commonContext(opened), security: null, scavenger: noScavenger, features: { webhooks } }), settled: () => opened.store.settled() };
+    return { fetch: createWebhookApp({ ...commonContext(opened), security: null, scavenger: noScavenger, features: { webhooks } }), settled: () => opened.settled() };
   },
 });
 

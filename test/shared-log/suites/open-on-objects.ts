@@ -5,6 +5,7 @@ import { scavengeStatus } from '../../../core/shared-log/control/control.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import type { Scavenger } from '../../../core/scavenge/api.ts';
+import { layer } from '../../../core/streams/layer/layer.ts';
 import type { OpenStore } from '../../../core/store/store.ts';
 import { TickedScavenger } from '../../../infra/runtime/scavengers.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
@@ -54,15 +55,10 @@ export function storesOn(place: Place, { seed, tickChance = 0.1, only = () => tr
 export function openStoreOf(store: TickingStore): OpenStore {
   const notHere = (): never => { throw new SkuaError('bad_request', 'There is none of this on objects.'); };
   return {
-    store: facadeOf(store), scavenger: scavengerOf(store.world()), chunkSizeBytes: CHUNK_BYTES, failed: new Promise(() => {}), proofChain: null,
+    // What a node's store has, and nothing that is for parts of the node itself.
+    store: layer(store.store, {}), scavenger: scavengerOf(store.world()), chunkSizeBytes: CHUNK_BYTES, failed: new Promise(() => {}), proofChain: null,
     status: notHere, chunkMap: notHere, mergeIndexes: notHere, hold: notHere, shippableLog: notHere, close: () => store.close(),
   };
-}
-
-/** What a node's store has, and nothing that is for parts of the node itself. */
-function facadeOf({ store }: TickingStore): OpenStore['store'] {
-  const { append, appendToStreams, deleteStream, readStream, readEvent, readAll, streamInfo, subscribeToStream, subscribeToAll, followStream, followAll, waitForStream, waitForLog } = store;
-  return { append, appendToStreams, deleteStream, readStream, readEvent, readAll, streamInfo, subscribeToStream, subscribeToAll, followStream, followAll, waitForStream, waitForLog, get end() { return store.end; } };
 }
 
 /** Scavenges by ticks, one after the other, as soon as somebody waits for the end. Dry runs are those of a node, which can be made on the same objects. */
