@@ -36,7 +36,7 @@ const ARGUMENTS = {
   followAll: [{ after: { commit: 1, prepare: 1 } }],
   waitForStream: ['s', signal],
   waitForLog: [9, signal],
-} satisfies { readonly [Name in keyof typeof KINDS as (typeof KINDS)[Name] extends 'value' ? never : Name]: Parameters<NonNullable<EventStore[Name]>> };
+} satisfies { readonly [Name in keyof typeof KINDS as (typeof KINDS)[Name] extends 'value' ? never : Name]: Parameters<Extract<EventStore[Name], (...args: never[]) => unknown>> };
 
 type Named = keyof typeof ARGUMENTS;
 
