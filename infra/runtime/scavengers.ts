@@ -161,10 +161,3 @@ export class KickingScavenger implements Scavenger {
   async idle(): Promise<void> {}
   close(): Promise<void> { return this.#foresight.close(); }
 }
-
-/** The same, for those who would wait for it to come to rest, or stop it, and need not. */
-export class RestingScavenger extends KickingScavenger {
-  override current(): null { return null; }
-  override last(): null { return null; }
-  override progress(): null { return null; }
-}

@@ -6,7 +6,7 @@ import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import type { Scavenger } from '../../../core/scavenge/api.ts';
 import { layer } from '../../../core/streams/layer/layer.ts';
-import type { OpenStore } from '../../../core/store/store.ts';
+import type { Store } from '../../../core/store/store.ts';
 import { TickedScavenger } from '../../../infra/runtime/scavengers.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -52,12 +52,12 @@ export function storesOn(place: Place, { seed, tickChance = 0.1, only = () => tr
 }
 
 /** As much of an open store as there is on objects, where most of the work of a node is that of ticks. */
-export function openStoreOf(store: TickingStore): OpenStore {
+export function openStoreOf(store: TickingStore): Store {
   const notHere = (): never => { throw new SkuaError('bad_request', 'There is none of this on objects.'); };
   return {
     // What a node's store has, and nothing that is for parts of the node itself.
-    store: layer(store.store, {}), scavenger: scavengerOf(store.world()), chunkSizeBytes: CHUNK_BYTES, failed: new Promise(() => {}), proofChain: null,
-    status: notHere, chunkMap: notHere, mergeIndexes: notHere, hold: notHere, shippableLog: notHere, close: () => store.close(),
+    store: layer(store.store, {}), scavenger: scavengerOf(store.world()), chunkSizeBytes: CHUNK_BYTES,
+    status: notHere, chunkMap: notHere, mergeIndexes: notHere, hold: notHere, close: () => store.close(),
   };
 }
 
