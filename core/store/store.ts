@@ -24,7 +24,7 @@ import type { Meter } from '../ports/meter.ts';
 import type { ScavengeStates } from '../ports/scavenge-state.ts';
 import type { Storage } from '../ports/storage.ts';
 import { openProofs, type ProofKeeper } from '../integrity/chain/chain.ts';
-import { DEFAULT_CONFIG, type ScavengeConfig, type Scavenger, type ScavengeStore } from '../scavenge/api.ts';
+import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeControl, type Scavenger, type ScavengeStore, type ScavengeView } from '../scavenge/api.ts';
 import { createScavenger } from '../scavenge/scavenge.ts';
 import type { EventStore } from '../streams/api.ts';
 import type { EpochRecord } from '../log/format/records.ts';
@@ -152,7 +152,7 @@ export interface StoreStatus {
 /** What every store has, wherever its files lie. */
 export interface Store {
   readonly store: EventStore;
-  readonly scavenger: Scavenger;
+  readonly scavenger: ScavengeControl & ScavengeView;
   readonly chunkSizeBytes: number;
   status(): StoreStatus;
   /** The chunk files in force, from memory; `since` is the version that the caller knows. */
@@ -170,6 +170,7 @@ export interface Store {
 
 /** A store whose files are its own: in a directory, or in memory. */
 export interface DirectoryStore extends Store {
+  readonly scavenger: Scavenger;
   /** Settles only when the store can't go on (the writer stopped, a chunk proved damaged): the process should end. */
   readonly failed: Promise<SkuaError>;
   /** The log as it is written, for shipping its end to a repository of backups. */

@@ -309,7 +309,7 @@ class Node implements RunningNode {
     // Whoever waits for the end of a scavenge has an answer before connections are closed.
     this.#serving.defer(() => {
       stopping.abort();
-      return open.scavenger.close();
+      return directory === null ? objects!.endForesight() : directory.scavenger.close();
     });
     this.#serving.defer(() => this.#resign(member));
     const erasure = directory !== null ? new NodeErasureProofs({ scavenger: directory.scavenger, jobs: node.jobs, clock: dataClock, ids: systemIds, log: this.#log }) : null;

@@ -72,7 +72,7 @@ async function startAgain(scavenger: PausedScavenger, log: Log, stoppedId: strin
   const last = scavenger.last();
   if (last?.scavengeId !== stoppedId || last.result !== 'Stopped') return;
   try {
-    const { scavengeId } = await scavenger.start(scavenger.lastOptions?.() ?? {});
+    const { scavengeId } = await scavenger.start(scavenger.lastOptions());
     log.info('the scavenge that was stopped for a backup goes on', { stoppedId, scavengeId });
   } catch (error) {
     log.warn('the scavenge that was stopped for a backup could not be started again: start it with POST /admin/scavenge, and it goes on where it stopped', { stoppedId, error: String(error) });

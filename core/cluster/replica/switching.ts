@@ -63,7 +63,7 @@ export class SwitchingScavenger implements Scavenger {
   current(): string | null { return this.#open()?.current() ?? null; }
   last(): LastScavenge | null { return this.#open()?.last() ?? null; }
   async waiting(): Promise<OlderPoint | null> { return this.#scavenger().waiting(); }
-  lastOptions(): ScavengeOptions { return this.#open()?.lastOptions?.() ?? {}; }
+  lastOptions(): ScavengeOptions { return this.#open()?.lastOptions() ?? {}; }
   progress(): ScavengeProgress | null { return this.#open()?.progress() ?? null; }
   async startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> { return this.#scavenger().startDryRun(options); }
   async dryRun(scavengeId: string): Promise<DryRunReport | null> { return this.#scavenger().dryRun(scavengeId); }

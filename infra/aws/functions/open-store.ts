@@ -1,9 +1,7 @@
-import { SkuaError } from '../../../core/base/errors.ts';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../../core/shared-log/api.ts';
 import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { ObjectFailures } from '../../../core/shared-log/shared-failures/shared-failures.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
-import type { Scavenger } from '../../../core/scavenge/api.ts';
 import { createSecurity } from '../../../core/security/security.ts';
 import type { RunningSecurity } from '../../../core/security/security.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
@@ -111,20 +109,4 @@ export async function openedOrClosed<T>({ instance }: Pick<FunctionStore, 'insta
     await instance.close().catch(() => {});
     throw error;
   }
-}
-
-/** In functions that serve no routes of scavenges. */
-export const noScavenger: Scavenger = {
-  start: refuse, stop: refuse, startDryRun: refuse, dryRun: refuse, explain: refuse,
-  current: () => null,
-  last: () => null,
-  waiting: async () => null,
-  progress: () => null,
-  hold: () => () => {},
-  idle: async () => {},
-  close: async () => {},
-};
-
-async function refuse(): Promise<never> {
-  throw new SkuaError('not_found', 'Scavenges are the business of another function.');
 }

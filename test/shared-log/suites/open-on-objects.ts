@@ -4,7 +4,6 @@ import type { ObjectWorld } from '../../../core/shared-log/api.ts';
 import { scavengeStatus } from '../../../core/shared-log/control/control.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
-import type { Scavenger } from '../../../core/scavenge/api.ts';
 import { layer } from '../../../core/streams/layer/layer.ts';
 import type { Store } from '../../../core/store/store.ts';
 import { TickedScavenger } from '../../../infra/runtime/scavengers.ts';
@@ -62,7 +61,7 @@ export function openStoreOf(store: TickingStore): Store {
 }
 
 /** Scavenges by ticks, one after the other, as soon as somebody waits for the end. Dry runs are those of a node, which can be made on the same objects. */
-function scavengerOf(world: ObjectWorld): Scavenger {
+function scavengerOf(world: ObjectWorld): Store['scavenger'] {
   const ticked = new TickedScavenger(world, { leftMs: () => 0 });
   const node = new FakeScavenger();
   return Object.assign(ticked, {
