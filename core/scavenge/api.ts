@@ -15,8 +15,8 @@ import type { EventStoreInternals } from '../streams/streams.ts';
 export type { FileFacts } from './format/files.ts';
 export type { ErasureFinding, ErasureProgress, ErasureReport, ErasureSummary, ProveErasedArgs } from './erasure/erasure.ts';
 
-/** Scavenging one node: what administrators, schedules and the command line use. */
-export interface Scavenger {
+/** Starts and stops runs, for administrators, schedules and the command line. */
+export interface ScavengeControl {
   /**
    * Starts a run, or goes on with an unfinished one under a new id. Resolves once it is known up to where it goes; what happens
    * then shows in `last`, the log and the history streams. Rejects with `scavenge_in_progress` (data: `scavengeId`),
@@ -25,22 +25,30 @@ export interface Scavenger {
   start(options?: ScavengeOptions): Promise<ScavengeStarted>;
   /** Stops the run with this id, or `current`, and resolves with its id once it has ended. Rejects with `scavenge_not_found`. */
   stop(scavengeId: string): Promise<string>;
+  /** Starts a run that only counts; it can be stopped like any other. Same errors as `start`. */
+  startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }>;
+}
+
+/** What runs there are and were, and what one would do. */
+export interface ScavengeView {
   /** Id of the run that is active, or null. */
   current(): string | null;
   /** The last run since the process started, or null. */
   last(): LastScavenge | null;
-  /** The older point to which the next run goes, unless it starts afresh; null where it writes a new one, and while a run is active. */
-  waiting(): Promise<OlderPoint | null>;
-  /** What the last run was started with, for whoever stops it and has it go on later. Left out where runs go on by themselves. */
-  lastOptions?(): ScavengeOptions;
   /** Null when no run is active. */
   progress(): ScavengeProgress | null;
-  /** Starts a run that only counts; it can be stopped like any other. Same errors as `start`. */
-  startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }>;
+  /** The older point to which the next run goes, unless it starts afresh; null where it writes a new one, and while a run is active. */
+  waiting(): Promise<OlderPoint | null>;
   /** The report, or null while that dry run is still active. Rejects with `scavenge_not_found` for an id that is none of the last ones, and with what ended it. */
   dryRun(scavengeId: string): Promise<DryRunReport | null>;
   /** What a scavenge that began now would do to a stream. Rejects with `stream_not_found`, `invalid_stream_name` or `too_busy`. */
   explain(stream: string): Promise<Explanation>;
+}
+
+/** Scavenging the files of one directory, where runs belong to this process: what it must not run beside can hold it, and wait for it. */
+export interface Scavenger extends ScavengeControl, ScavengeView {
+  /** What the last run was started with, for a backup that stops it and has it go on later. */
+  lastOptions(): ScavengeOptions;
   /** Lets no run begin, dry runs excepted, until the returned function is called. Throws `scavenge_in_progress` while one is active. */
   hold(): () => void;
   /** Resolves when no run is active. */

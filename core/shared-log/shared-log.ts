@@ -1,13 +1,10 @@
-import type { ByteShare } from '../base/byte-budget.ts';
 import { BlockCache } from '../cache/cache.ts';
 import { SkuaError } from '../base/errors.ts';
 import { ChunkMap } from '../log/chunk-table/chunk-table.ts';
 import type { Ids } from '../ports/ids.ts';
 import { streamHasher } from '../base/stream-hash.ts';
-import type {
-  AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions,
-  SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
-} from '../streams/api.ts';
+import type { EventStore, StoreWrite } from '../streams/api.ts';
+import { layer, performWrite } from '../streams/layer/layer.ts';
 import { createEventStore, type EventStoreInternals } from '../streams/streams.ts';
 import { CACHE_DEFAULT_BYTES, COMMIT_ATTEMPTS_DEFAULT_MAX, COMMIT_DEADLINE_DEFAULT_MS, FRESH_DEFAULT_MS, ID_LOOKBACK_EVENTS, INDEX_CACHE_DEPTH_DEFAULT, RECENT_IDS, REMOVE_AFTER_DEFAULT_MS, TAIL_BYTES_MAX, TAIL_COMMITS_MAX, type ObjectFigures, type ObjectInstance, type ObjectLogOptions, type ObjectWorld } from './api.ts';
 import { openPrefix } from './prefix/prefix.ts';
@@ -70,7 +67,7 @@ class Instance implements ObjectInstance {
     this.#forget = forget;
     this.internals = internals;
     this.chunkSizeBytes = head.view.chunkSizeBytes;
-    this.store = new ObjectEventStore(internals, refresher, poller);
+    this.store = freshStore(internals, refresher, poller);
     this.#head = head;
     this.#refresher = refresher;
     this.#poller = poller;
@@ -103,75 +100,17 @@ function figuresOf({ manifest, tables, mem, table, lastPosition }: ObjectView, c
 
 /**
  * The store over a log that others write to: every read asks for the next commit first, so that it sees what anybody had
- * acknowledged before. Writes need not ask: if another writer was first the commit itself says so.
+ * acknowledged before, and nothing is answered from memory alone. Writes need not ask: if another writer was first the commit itself says so.
  */
-class ObjectEventStore implements EventStore {
-  readonly #store: EventStoreInternals;
-  readonly #refresher: Refresher;
-  readonly #poller: Poller;
-
-  constructor(store: EventStoreInternals, refresher: Refresher, poller: Poller) {
-    this.#store = store;
-    this.#refresher = refresher;
-    this.#poller = poller;
-  }
-
-  get end(): number { return this.#store.end; }
-
-  append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
-    return this.#refresher.again(() => this.#store.append(stream, expectedVersion, events, authorize));
-  }
-
-  appendToStreams(writes: readonly StreamWrite[], options?: AppendToStreamsOptions): Promise<AppendToStreamsResult> {
-    return this.#refresher.again(() => this.#store.appendToStreams(writes, options));
-  }
-
-  deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
-    return this.#refresher.again(() => this.#store.deleteStream(stream, expectedVersion, kind, authorize));
-  }
-
-  readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> {
-    return this.#fresh(() => this.#store.readStream(stream, options));
-  }
-
-  readEvent(stream: string, number: number | 'last', resolveLinks?: boolean, share?: ByteShare): Promise<StoredEvent> {
-    return this.#fresh(() => this.#store.readEvent(stream, number, resolveLinks, share));
-  }
-
-  readAll(options: ReadAllOptions): Promise<AllPage> {
-    return this.#fresh(() => this.#store.readAll(options));
-  }
-
-  streamInfo(stream: string): Promise<StreamInfo> {
-    return this.#fresh(() => this.#store.streamInfo(stream));
-  }
-
-  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>> {
-    return this.#poller.follow(() => this.#store.subscribeToStream(stream, options));
-  }
-
-  subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>> {
-    return this.#poller.follow(() => this.#store.subscribeToAll(options));
-  }
-
-  followStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionPage<number>> {
-    return this.#poller.follow(() => this.#store.followStream(stream, options));
-  }
-
-  followAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionPage<AllPosition>> {
-    return this.#poller.follow(() => this.#store.followAll(options));
-  }
-
-  waitForStream(stream: string, signal: AbortSignal): Promise<boolean> {
-    return this.#poller.during(() => this.#store.waitForStream(stream, signal));
-  }
-
-  waitForLog(position: number, signal: AbortSignal): Promise<boolean> {
-    return this.#poller.during(() => this.#store.waitForLog(position, signal));
-  }
-
-  async #fresh<T>(read: () => Promise<T>): Promise<T> {
-    await this.#refresher.refresh();
-    return this.#refresher.again(read);
-  }
+function freshStore(internals: EventStoreInternals, refresher: Refresher, poller: Poller): EventStore {
+  const perform = (write: StoreWrite) => performWrite(internals, write);
+  return layer({ get end() { return internals.end; } }, {
+    write: (write) => refresher.again(perform, write),
+    read: async (call) => {
+      await refresher.refresh();
+      return refresher.again(call, internals);
+    },
+    follow: (call) => poller.follow(() => call(internals)),
+    wait: (call) => poller.during(() => call(internals)),
+  });
 }

@@ -24,7 +24,7 @@ import type { Meter } from '../ports/meter.ts';
 import type { ScavengeStates } from '../ports/scavenge-state.ts';
 import type { Storage } from '../ports/storage.ts';
 import { openProofs, type ProofKeeper } from '../integrity/chain/chain.ts';
-import { DEFAULT_CONFIG, type ScavengeConfig, type Scavenger, type ScavengeStore } from '../scavenge/api.ts';
+import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeControl, type Scavenger, type ScavengeStore, type ScavengeView } from '../scavenge/api.ts';
 import { createScavenger } from '../scavenge/scavenge.ts';
 import type { EventStore } from '../streams/api.ts';
 import type { EpochRecord } from '../log/format/records.ts';
@@ -149,15 +149,14 @@ export interface StoreStatus {
   readonly streams: StreamFigures;
 }
 
-export interface OpenStore {
+/** What every store has, wherever its files lie. */
+export interface Store {
   readonly store: EventStore;
-  readonly scavenger: Scavenger;
+  readonly scavenger: ScavengeControl & ScavengeView;
   readonly chunkSizeBytes: number;
   status(): StoreStatus;
   /** The chunk files in force, from memory; `since` is the version that the caller knows. */
   chunkMap(since: string | null): ChunkMapView;
-  /** Settles only when the store can't go on (the writer stopped, a chunk proved damaged): the process should end. */
-  readonly failed: Promise<SkuaError>;
   /** Merges all index tables into one in the background. Returns the id of the work, which is the same until it has ended. */
   mergeIndexes(): string;
   /**
@@ -165,12 +164,19 @@ export interface OpenStore {
    * `scavenge_in_progress` (data: scavengeId), `store_closed`, and what the storage throws.
    */
   hold(): Promise<StoreHold>;
+  /** Finishes what was accepted, ends all holds, flushes index and checkpoints, releases the lock. */
+  close(): Promise<void>;
+}
+
+/** A store whose files are its own: in a directory, or in memory. */
+export interface DirectoryStore extends Store {
+  readonly scavenger: Scavenger;
+  /** Settles only when the store can't go on (the writer stopped, a chunk proved damaged): the process should end. */
+  readonly failed: Promise<SkuaError>;
   /** The log as it is written, for shipping its end to a repository of backups. */
   shippableLog(): ShippableLog;
   /** The chain of hashes over the log, by which is proved that nothing was changed; null without one. */
   readonly proofChain: ProofKeeper | null;
-  /** Finishes what was accepted, ends all holds, flushes index and checkpoints, releases the lock. */
-  close(): Promise<void>;
 }
 
 const CACHE_DEFAULT_BYTES = 67_108_864;
@@ -181,7 +187,7 @@ const EXISTENCE_FLUSH_MS = 30_000;
  * Opens the store in a data directory: lock, recovery of the log, index brought up to the log, epoch. Errors are those
  * of `openLog`, `directory_locked`, and what the storage throws; the directory is unlocked again after an error.
  */
-export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
+export async function openStore(options: OpenStoreOptions): Promise<DirectoryStore> {
   const { world } = options;
   const { clock, ids, meter } = world;
   const { appendBytesMax, recentIds } = options.log ?? {};
@@ -266,7 +272,7 @@ interface StoreParts {
   readonly proofChain: ProofKeeper | null;
 }
 
-class RunningStore implements OpenStore {
+class RunningStore implements DirectoryStore {
   readonly store: EventStore;
   readonly scavenger: Scavenger;
   readonly chunkSizeBytes: number;

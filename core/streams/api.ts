@@ -416,3 +416,42 @@ export interface EventStore {
   /** Resolves when the log's end lies beyond `position` (true), or the signal aborted (false). */
   waitForLog(position: number, signal: AbortSignal): Promise<boolean>;
 }
+
+/**
+ * What each member of a store does: whatever stands in front of a store decides by this, and never by a name (`layer`). A `value` is a property, and what answers `now` asks nothing
+ * but memory, and may be absent. A member that is missing here does not compile, nor does one of another kind than its type.
+ */
+export const KINDS = {
+  end: 'value',
+  append: 'write',
+  appendToStreams: 'write',
+  deleteStream: 'write',
+  readStream: 'read',
+  readEvent: 'read',
+  readAll: 'read',
+  streamInfo: 'read',
+  streamInfoNow: 'now',
+  subscribeToStream: 'follow',
+  subscribeToAll: 'follow',
+  followStream: 'follow',
+  followAll: 'follow',
+  waitForStream: 'wait',
+  waitForLog: 'wait',
+} as const satisfies { readonly [Name in keyof EventStore]-?: KindOf<NonNullable<EventStore[Name]>> };
+
+/** The kinds that a member of this type can be of. A method takes at most four arguments, and hands on its options last. */
+type KindOf<Member> = Member extends (...args: infer Args) => infer Result
+  ? Args['length'] extends 0 | 1 | 2 | 3 | 4 ? Result extends AsyncIterable<unknown> ? 'follow' : Result extends Promise<unknown> ? 'write' | 'read' | 'wait' : 'now' : never
+  : 'value';
+
+/** What one of the methods that write is called with, as a value: all of it but `authorize` can wait, and can go to another thread or member. */
+export interface StoreWrite {
+  /** `streams` is `appendToStreams`; the others write to one stream, `soft` and `hard` without events. */
+  readonly kind: 'append' | 'streams' | 'soft' | 'hard';
+  readonly writes: readonly StreamWrite[];
+  readonly checks: readonly StreamCheck[];
+  readonly isRepeatable: boolean;
+}
+
+/** What a store answers a write with, by its kind. */
+export type StoreWritten = AppendResult | AppendToStreamsResult | { readonly position: number };

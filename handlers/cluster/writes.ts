@@ -6,6 +6,7 @@ import type { Security, UserNow, Principal } from '../../core/security/api.ts';
 import { isAdministrator } from '../../core/base/principal.ts';
 import { bothAllow, unlessChanged } from '../../core/streams/api.ts';
 import type { Authorize } from '../../core/streams/api.ts';
+import { performWrite } from '../../core/streams/layer/layer.ts';
 import { refusal } from '../http/authorization.ts';
 import { readBody } from '../http/body.ts';
 import { goneOf } from '../http/context.ts';
@@ -51,13 +52,10 @@ async function decide(write: CarriedWrite, allowed: Allowed, epoch: number, held
 function written({ kind, writes, checks, isRepeatable, unchanged }: CarriedWrite, lists: Lists, fence: Authorize, copy: ClusterFeature['copy']): Promise<unknown> {
   const guard = unchanged.length === 0 ? fence : bothAllow(fence, unlessChanged(unchanged))!;
   const guarded = (stream: string): Authorize => bothAllow(guard, lists.get(stream) ?? null)!;
-  if (kind === 'streams') {
-    return copy.appendToStreams(writes.map((each) => ({ ...each, authorize: guarded(each.stream) })), {
-      isRepeatable, checks: checks.map(({ stream, expectedVersion, isAsked }) => ({ stream, expectedVersion, ...(isAsked && { authorize: guarded(stream) }) })),
-    });
-  }
-  const { stream, expectedVersion, events } = writes[0]!;
-  return kind === 'append' ? copy.append(stream, expectedVersion, events, guarded(stream)) : copy.deleteStream(stream, expectedVersion, kind, guarded(stream));
+  return performWrite(copy, {
+    kind, isRepeatable, writes: writes.map((each) => ({ ...each, authorize: guarded(each.stream) })),
+    checks: checks.map(({ stream, expectedVersion, isAsked }) => ({ stream, expectedVersion, ...(isAsked && { authorize: guarded(stream) }) })),
+  });
 }
 
 /** What decides about each stream in its turn; absent for what needs no asking. */

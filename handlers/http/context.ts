@@ -11,7 +11,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { Ids } from '../../core/ports/ids.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
-import type { Scavenger } from '../../core/scavenge/api.ts';
+import type { ScavengeControl, ScavengeView } from '../../core/scavenge/api.ts';
 import type { ErasureProofs } from '../../core/scavenge/scavenge.ts';
 import type { Security, Session, Principal } from '../../core/security/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
@@ -68,7 +68,8 @@ export const DEFAULT_OPTIONS: AppOptions = {
 export interface AppContext {
   readonly world: AppWorld;
   readonly store: EventStore;
-  readonly scavenger: Scavenger;
+  /** Null where the routes of scavenges are not served, as in functions of streams. */
+  readonly scavenger: (ScavengeControl & ScavengeView) | null;
   /** Users and access lists; null while security is off: then everybody is the system user and may do everything. */
   readonly security: Security | null;
   /** The node around the handlers; null where there is none (tests of streams, functions): its routes are absent then. */

@@ -104,6 +104,12 @@ export function autoScavengeOf(call: Call, app: App): AutoScavenge {
   throw new SkuaError('not_found', `There is nothing at ${call.path}: scavenges are not scheduled on this node.`);
 }
 
+/** Errors: `not_found` where the routes of scavenges are served elsewhere. */
+export function scavengerOf({ scavenger }: App): NonNullable<App['scavenger']> {
+  if (scavenger === null) throw new SkuaError('not_found', 'Scavenges are the business of another function.');
+  return scavenger;
+}
+
 /** Errors: `bad_request` where no cluster gives orders. */
 export function ordersOf(app: App): NonNullable<AppFeatures['scavengeOrders']> {
   const { scavengeOrders } = app.features;

@@ -5,7 +5,7 @@ import { timestampText } from '../../core/base/time.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { ordersOf } from '../http/presence.ts';
+import { ordersOf, scavengerOf } from '../http/presence.ts';
 import { adminJson, adminReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { operation } from '../http/route.ts';
@@ -38,7 +38,7 @@ const startScavenge: Handler = async (call, app) => {
 function started(call: Call, app: App, options: ScavengeOptions): Promise<ScavengeStarted> {
   const isDryRun = isDryRunOf(call);
   const order = orderOf(call);
-  if (order === null) return isDryRun ? app.scavenger.startDryRun(options) : app.scavenger.start(options);
+  if (order === null) return isDryRun ? scavengerOf(app).startDryRun(options) : scavengerOf(app).start(options);
   if (options.startAfresh === true) throw new SkuaError('bad_request', 'A cluster goes on with what did not end: leave out startAfresh, or clusterScavengeId and attempt');
   if (isDryRun) throw new SkuaError('bad_request', 'A cluster orders no dry runs: leave out dryRun, or clusterScavengeId and attempt');
   return ordersOf(app).start(order, options);
@@ -50,7 +50,7 @@ const stopScavenge: Handler = async (call, app) => {
   const asked = decodeSegment(call.params['scavenge'] ?? 'current');
   const order = orderOf(call);
   try {
-    const scavengeId = order === null ? await app.scavenger.stop(asked) : await ordersOf(app).stop(order, asked === 'current' ? null : asked);
+    const scavengeId = order === null ? await scavengerOf(app).stop(asked) : await ordersOf(app).stop(order, asked === 'current' ? null : asked);
     noteForAudit(call, { target: scavengeId });
     return adminReply(call, chosen, scavengeId, scavengeId);
   } catch (error) {
@@ -63,9 +63,9 @@ const stopScavenge: Handler = async (call, app) => {
 const currentScavenge: Handler = async (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const waiting = await waitingMember(app);
-  const scavengeId = app.scavenger.current() ?? '';
+  const scavengeId = scavengerOf(app).current() ?? '';
   const scavengeLink = linkOf(scavengeId);
-  const last = app.scavenger.last();
+  const last = scavengerOf(app).last();
   const older = last !== null && last.scavengeId === scavengeId ? olderPointMember(last.olderPoint) : {};
   const traces = tracesFields(scavengeId === '' ? last?.traces : undefined);
   return adminReply(call, chosen, { scavengeId, scavengeLink, ...older, ...waiting, ...traces }, `ScavengeId: ${scavengeId}, ScavengeLink: ${scavengeLink}`);
@@ -83,7 +83,7 @@ const lastScavenge: Handler = async (call, app) => {
 
 /** An order that nobody asks for any more was interrupted, whatever its run says. */
 function lastOf(app: App): LastScavenge | null {
-  return (app.features.scavengeOrders ?? app.scavenger).last();
+  return (app.features.scavengeOrders ?? scavengerOf(app)).last();
 }
 
 function lastFields(last: LastScavenge | null) {
@@ -111,8 +111,8 @@ function olderPointMember(olderPoint: OlderPoint | undefined) {
 }
 
 /** Where a run waits to go on, the point to which the next start goes. */
-export async function waitingMember({ scavenger }: Pick<App, 'scavenger'>) {
-  const waiting = await scavenger.waiting();
+export async function waitingMember(app: App) {
+  const waiting = await scavengerOf(app).waiting();
   return waiting === null ? {} : { waiting: olderPointDocument(waiting) };
 }
 
@@ -123,7 +123,7 @@ function linkOf(scavengeId: string): string {
 /** GET `/admin/scavenge/progress`: how far the run is; 404 when none runs. */
 const scavengeProgress: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
-  const progress = app.scavenger.progress();
+  const progress = scavengerOf(app).progress();
   if (progress === null) throw new SkuaError('scavenge_not_found', 'No scavenge is running.', { hint: 'GET /admin/scavenge/last shows how the last one ended.' });
   return adminJson(call, 200, progressDocument(progress));
 };
@@ -144,7 +144,7 @@ const dryRunReport: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const scavengeId = decodeSegment(call.params['scavenge']!);
   try {
-    const report = await app.scavenger.dryRun(scavengeId);
+    const report = await scavengerOf(app).dryRun(scavengeId);
     return report === null ? adminJson(call, 202, { scavengeId }) : adminJson(call, 200, dryRunDocument(report));
   } catch (error) {
     if (isSkuaError(error, 'aborted')) throw new SkuaError('scavenge_not_found', 'This dry run was stopped, so there is no report. Start another one with POST /admin/scavenge?dryRun=true.', { scavengeId });
@@ -172,7 +172,7 @@ const explainStream: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const stream = decodeSegment(call.params['stream']!);
   await checkInspection(call, app, stream);
-  return adminJson(call, 200, explanationDocument(await app.scavenger.explain(stream)));
+  return adminJson(call, 200, explanationDocument(await scavengerOf(app).explain(stream)));
 };
 
 const INT32_MAX = 2_147_483_647;

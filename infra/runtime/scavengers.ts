@@ -6,7 +6,7 @@ import type { Foresight } from '../../core/shared-log/foresight/foresight.ts';
 import type { ScavengeStatus } from '../../core/shared-log/control/control.ts';
 import { scavengeStatus, startScavenge, STOP_WAIT_MS, stopScavenge } from '../../core/shared-log/control/control.ts';
 import { agesOf, tracesMs } from '../../core/shared-log/sweep/sweep.ts';
-import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult, ScavengeStarted } from '../../core/scavenge/api.ts';
+import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeControl, ScavengeOptions, ScavengeProgress, ScavengeResult, ScavengeStarted, ScavengeView } from '../../core/scavenge/api.ts';
 
 /** As nodes and functions open their stores. */
 const TRACES_SECONDS = tracesMs(agesOf(FRESH_DEFAULT_MS, REMOVE_AFTER_DEFAULT_MS)) / 1_000;
@@ -26,7 +26,7 @@ interface TimeLeft {
  * Scavenges that ticks carry on: starting and stopping leave notes for the next one, and what is told is what the last one has
  * stored. `refresh` reads that, and is to be called before the others are asked.
  */
-export class TickedScavenger implements Scavenger {
+export class TickedScavenger implements ScavengeControl, ScavengeView {
   readonly #world: ObjectWorld;
   readonly #deadline: TimeLeft;
   readonly #foresight: Pick<Foresight, 'explain'> | null;
@@ -83,8 +83,8 @@ export class TickedScavenger implements Scavenger {
     };
   }
 
-  async startDryRun(): Promise<never> { throw notHere('A dry run'); }
-  async dryRun(): Promise<never> { throw notHere('A dry run'); }
+  async startDryRun(_options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> { throw notHere('A dry run'); }
+  async dryRun(_scavengeId: string): Promise<DryRunReport | null> { throw notHere('A dry run'); }
 
   /** In the time that the function has. */
   async explain(stream: string): Promise<Explanation> {
@@ -96,14 +96,6 @@ export class TickedScavenger implements Scavenger {
       throw signal.aborted ? tooLong(stream, error) : error;
     }
   }
-
-  /** Nothing has to wait: a backup reads what a manifest names, which belongs together whatever ticks do meanwhile. */
-  hold(): () => void {
-    return () => {};
-  }
-
-  async idle(): Promise<void> {}
-  async close(): Promise<void> {}
 
   get #running(): ScavengeStatus | null {
     return this.#status === null || this.#status.state === 'ended' ? null : this.#status;
@@ -122,49 +114,36 @@ function notHere(what: string): SkuaError {
  * Scavenges that ticks of this process carry on: what is asked of them is done at once, not when the timer comes. Dry runs are this
  * process's own; like on any node they stand in the place of a run while they last.
  */
-export class KickingScavenger implements Scavenger {
-  readonly #scavenger: Scavenger;
+export class KickingScavenger extends TickedScavenger {
   readonly #foresight: Foresight;
   readonly #kick: () => void;
 
-  constructor(scavenger: Scavenger, foresight: Foresight, kick: () => void) {
-    this.#scavenger = scavenger;
+  constructor(world: ObjectWorld, foresight: Foresight, kick: () => void) {
+    super(world, { leftMs: () => Number.POSITIVE_INFINITY });
     this.#foresight = foresight;
     this.#kick = kick;
   }
 
-  async start(options?: ScavengeOptions): Promise<ScavengeStarted> {
-    const started = await this.#scavenger.start(options);
+  override async start(options?: ScavengeOptions): Promise<ScavengeStarted> {
+    const started = await super.start(options);
     this.#kick();
     return started;
   }
 
-  async stop(scavengeId: string): Promise<string> {
+  override async stop(scavengeId: string): Promise<string> {
     const dry = this.#foresight.current();
-    if (dry !== null && (scavengeId === dry || (scavengeId === 'current' && this.#scavenger.current() === null))) {
+    if (dry !== null && (scavengeId === dry || (scavengeId === 'current' && super.current() === null))) {
       await this.#foresight.stop();
       return dry;
     }
-    const stopping = this.#scavenger.stop(scavengeId);
+    const stopping = super.stop(scavengeId);
     this.#kick();
     return stopping;
   }
 
-  current(): string | null { return this.#scavenger.current() ?? this.#foresight.current(); }
-  last(): LastScavenge | null { return this.#scavenger.last(); }
-  waiting(): Promise<OlderPoint | null> { return this.#scavenger.waiting(); }
-  progress(): ScavengeProgress | null { return this.#scavenger.progress() ?? this.#foresight.progress(); }
-  async startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> { return this.#foresight.startDryRun(options); }
-  async dryRun(scavengeId: string): Promise<DryRunReport | null> { return this.#foresight.dryRun(scavengeId); }
-  explain(stream: string): Promise<Explanation> { return this.#foresight.explain(stream); }
-  hold(): () => void { return this.#scavenger.hold(); }
-  async idle(): Promise<void> {}
-  close(): Promise<void> { return this.#foresight.close(); }
-}
-
-/** The same, for those who would wait for it to come to rest, or stop it, and need not. */
-export class RestingScavenger extends KickingScavenger {
-  override current(): null { return null; }
-  override last(): null { return null; }
-  override progress(): null { return null; }
+  override current(): string | null { return super.current() ?? this.#foresight.current(); }
+  override progress(): ScavengeProgress | null { return super.progress() ?? this.#foresight.progress(); }
+  override async startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> { return this.#foresight.startDryRun(options); }
+  override async dryRun(scavengeId: string): Promise<DryRunReport | null> { return this.#foresight.dryRun(scavengeId); }
+  override explain(stream: string): Promise<Explanation> { return this.#foresight.explain(stream); }
 }

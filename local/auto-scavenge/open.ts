@@ -12,7 +12,7 @@ import type { Meter } from '../../core/ports/meter.ts';
 import type { NodeAddress, Nodes } from '../../core/ports/nodes.ts';
 import { licenceGuard, licenceOf } from '../../core/security/licence/licence.ts';
 import type { Licence, LicenceConfig } from '../../core/security/api.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { Store } from '../../core/store/store.ts';
 import type { Authorize } from '../../core/streams/api.ts';
 import { timestampText } from '../../core/base/time.ts';
 import { createSchedule } from '../../infra/schedule.ts';
@@ -24,7 +24,7 @@ const MINUTE_MS = 60_000;
 export interface AutoScavengeWorld {
   readonly values: Pick<Values, 'AutoScavenge:Enabled' | 'AutoScavenge:TimeZone' | 'AutoScavenge:NodeLostAfter' | 'Licensing:LicenseKey' | 'Licensing:IssuerKeyFile' | 'Licensing:UseBuiltIn' | 'Dev' | 'MemDb'>;
   readonly version: string;
-  readonly open: Pick<OpenStore, 'store' | 'scavenger' | 'status'>;
+  readonly open: Pick<Store, 'store' | 'scavenger' | 'status'>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly keys: Keys;

@@ -17,6 +17,8 @@ import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import { tellStrangersOnce } from '../../core/ports/object-kinds.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
+import type { ShippableLog } from '../../core/store/shippable-log/shippable-log.ts';
+import type { DirectoryStore, Store } from '../../core/store/store.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { systemIds } from '../../infra/ids.ts';
@@ -30,7 +32,9 @@ import type { BackupSettings } from '../config/backup-settings.ts';
 
 interface OpenBackupsOptions {
   readonly settings: BackupSettings;
-  readonly node: LentNode;
+  readonly node: LentNode<Store>;
+  /** The store where its files are its own. Null where they are objects: what a manifest names belongs together, so no scavenge has to stop for a backup, and nothing is shipped. */
+  readonly directory: DirectoryStore | null;
   /** Null where nothing is scheduled. */
   readonly autoScavenge: AutoScavenge | null;
   readonly clock: Clock;
@@ -57,18 +61,18 @@ export interface OpenBackups extends AsyncDisposable {
 
 /** The backups of a node. To be called when the store is open. A repository that can't be reached does not keep the node from starting. */
 export async function openBackups(options: OpenBackupsOptions): Promise<OpenBackups> {
-  const { settings, node, autoScavenge, clock, log, meter } = options;
+  const { settings, node, directory, autoScavenge, clock, log, meter } = options;
   const { open, storage } = node;
   const repository = new NodeRepository(settings, { clock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression, onStrangers: tellStrangersOnce((message) => log.warn(message)) });
   const nodeId = await ensureNodeId(storage, systemIds);
   const holds = new Holds({ take: () => open.hold(), clock, ids: systemIds, log });
   const stopping = new AbortController();
   const shipper: Shipper | null = settings.shipEveryMs === 0 ? null : new Shipper({
-    repository: () => repository.open(), nodeId, log: open.shippableLog(), clock, throttleBytesPerSecond: settings.throttleBytesPerSecond, onBaseWanted: (reason) => shipping?.want(reason), signal: stopping.signal,
+    repository: () => repository.open(), nodeId, log: shippedLog(directory), clock, throttleBytesPerSecond: settings.throttleBytesPerSecond, onBaseWanted: (reason) => shipping?.want(reason), signal: stopping.signal,
   });
   const watch = settings.place === null ? null : new RepositoryWatch({ repository: () => repository.open(), nodeId, onNewer: () => shipper?.rebase(), clock, log });
   const backups = new NodeBackups({
-    place: settings.placeText, scavenger: open.scavenger, autoScavenge, hold: () => open.hold(), backUp: backUpInJobs(options), repository: () => repository.open(), prune: pruneIn(options, repository),
+    place: settings.placeText, scavenger: directory?.scavenger ?? null, autoScavenge, hold: () => open.hold(), backUp: backUpInJobs(options), repository: () => repository.open(), prune: pruneIn(options, repository),
     ...(options.onBegun !== undefined && { onBegun: options.onBegun }),
     onMade: (summary) => {
       watch?.made(summary);
@@ -105,6 +109,12 @@ export async function openBackups(options: OpenBackupsOptions): Promise<OpenBack
     },
     [Symbol.asyncDispose]: () => repository.close(),
   };
+}
+
+/** Throws `backup_off`. */
+function shippedLog(directory: DirectoryStore | null): ShippableLog {
+  if (directory === null) throw new SkuaError('backup_off', 'The log of this node lies on object storage already, so it is not shipped.');
+  return directory.shippableLog();
 }
 
 /** Behind the newest backup, what was shipped since. */

@@ -1,12 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { ByteShare } from '../../core/base/byte-budget.ts';
-import type { HeldWrite, MemberLog, Patience, CarriedWrite, Writer } from '../../core/cluster/api.ts';
-import { newOrder, NOTHING, OWN, STAYS } from '../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
-import type { Order, WritesElsewhere } from '../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
+import type { HeldWrite, MemberLog, Patience, Writer } from '../../core/cluster/api.ts';
+import { carriedOf, newOrder, OWN, STAYS } from '../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
+import type { Carried, Order, WritesElsewhere } from '../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
 import { SkuaError } from '../../core/base/errors.ts';
-import type {
-  AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
-} from '../../core/streams/api.ts';
+import type { Authorize, EventStore, StoreWrite, StoreWritten } from '../../core/streams/api.ts';
+import { layer, performWrite } from '../../core/streams/layer/layer.ts';
 import type { Fence, Passage } from '../../handlers/http/cluster.ts';
 
 type EpochOf = Pick<MemberLog, 'epoch'>;
@@ -47,7 +45,26 @@ export class EpochFence implements Fence {
    * webhooks, schedules), gets the store itself: it must not inherit the epoch of whoever came first.
    */
   storeOf(store: EventStore, elsewhere: WritesElsewhere): EventStore {
-    return new FencedStore(store, () => this.#passages.getStore() ?? null, this.#patience, elsewhere);
+    return layer(store, { write: (write) => this.#write(store, write, elsewhere) });
+  }
+
+  /**
+   * What another member has passed on is written under its passage; all else goes to the member that leads, where that is another one, for whom the request names,
+   * and is held from when it is written.
+   */
+  #write(store: EventStore, write: StoreWrite, elsewhere: WritesElsewhere): Promise<StoreWritten> {
+    const passage = this.#passages.getStore() ?? null;
+    if (passage instanceof EpochPassage) return passage.passed(performWrite(store, write, passage.authorize));
+    const order = passage?.order ?? null;
+    const carried = elsewhere.takes(order) ? carriedFor(passage, write) : null;
+    if (carried === null) {
+      const held = this.#patience.begin(STAYS);
+      const here = performWrite(store, write, () => held.refusal());
+      if (order !== null) order.here = here;
+      return here;
+    }
+    const held = this.#patience.begin(passage?.isGone ?? STAYS);
+    return elsewhere.write(order ?? newOrder(), { write: carried, held, here: () => performWrite(store, write, () => held.refusal()) });
   }
 }
 
@@ -100,75 +117,9 @@ class EpochPassage implements Passage {
   }
 }
 
-/**
- * The store for what is written in the handling of requests. What another member has passed on is written under its passage; all else goes to the member that leads, where that is another one,
- * for whom the request names, and is held from when it is written.
- */
-class FencedStore implements EventStore {
-  readonly #store: EventStore;
-  readonly #passageOf: () => EpochPassage | OwnPassage | null;
-  readonly #patience: Patience;
-  readonly #elsewhere: WritesElsewhere;
-  readonly streamInfoNow?: (stream: string) => StreamInfo | null;
-
-  constructor(store: EventStore, passageOf: () => EpochPassage | OwnPassage | null, patience: Patience, elsewhere: WritesElsewhere) {
-    this.#store = store;
-    this.#passageOf = passageOf;
-    this.#patience = patience;
-    this.#elsewhere = elsewhere;
-    if (store.streamInfoNow !== undefined) this.streamInfoNow = (stream) => store.streamInfoNow!(stream);
-  }
-
-  get end(): number { return this.#store.end; }
-
-  append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
-    return this.#write(() => ({ ...NOTHING, writes: [{ stream, expectedVersion, events }] }), authorize, (guard) => this.#store.append(stream, expectedVersion, events, both(guard, authorize)));
-  }
-
-  appendToStreams(writes: readonly StreamWrite[], options?: AppendToStreamsOptions): Promise<AppendToStreamsResult> {
-    return this.#write(() => ({
-      ...NOTHING, kind: 'streams', writes: writes.map(({ stream, expectedVersion, events }) => ({ stream, expectedVersion, events })), isRepeatable: options?.isRepeatable ?? true,
-      checks: (options?.checks ?? []).map(({ stream, expectedVersion, authorize }) => ({ stream, expectedVersion, isAsked: authorize !== undefined })),
-    }), writes.find(({ authorize }) => authorize !== undefined)?.authorize, (guard) => this.#store.appendToStreams(writes.map((write) => ({ ...write, authorize: both(guard, write.authorize) })), options));
-  }
-
-  deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
-    return this.#write(() => ({ ...NOTHING, kind, writes: [{ stream, expectedVersion, events: [] }] }), authorize, (guard) => this.#store.deleteStream(stream, expectedVersion, kind, both(guard, authorize)));
-  }
-
-  #write<T>(valueOf: () => Omit<CarriedWrite, 'by' | 'unchanged' | 'atMs'>, authorize: Authorize | undefined, write: (guard: Authorize) => Promise<T>): Promise<T> {
-    const passage = this.#passageOf();
-    if (passage instanceof EpochPassage) return passage.passed(write(passage.authorize));
-    const order = passage?.order ?? null;
-    const by = this.#elsewhere.takes(order) ? writerOf(passage, authorize) : null;
-    if (by === null) {
-      const held = this.#patience.begin(STAYS);
-      const here = write(() => held.refusal());
-      if (order !== null) order.here = here;
-      return here;
-    }
-    const held = this.#patience.begin(passage?.isGone ?? STAYS);
-    return this.#elsewhere.write(order ?? newOrder(), { write: { ...valueOf(), by, unchanged: authorize?.unchanged ?? [] }, held, here: () => write(() => held.refusal()) });
-  }
-
-  readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> { return this.#store.readStream(stream, options); }
-  readEvent(stream: string, number: number | 'last', resolveLinks?: boolean, share?: ByteShare): Promise<StoredEvent> { return this.#store.readEvent(stream, number, resolveLinks, share); }
-  readAll(options: ReadAllOptions): Promise<AllPage> { return this.#store.readAll(options); }
-  streamInfo(stream: string): Promise<StreamInfo> { return this.#store.streamInfo(stream); }
-  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>> { return this.#store.subscribeToStream(stream, options); }
-  subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>> { return this.#store.subscribeToAll(options); }
-  followStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionPage<number>> { return this.#store.followStream(stream, options); }
-  followAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionPage<AllPosition>> { return this.#store.followAll(options); }
-  waitForStream(stream: string, signal: AbortSignal): Promise<boolean> { return this.#store.waitForStream(stream, signal); }
-  waitForLog(position: number, signal: AbortSignal): Promise<boolean> { return this.#store.waitForLog(position, signal); }
-}
-
-/** For whom another member is to write; null where what is asked before can't be said as a value, so that this member decides. */
-function writerOf(passage: OwnPassage | null, authorize: Authorize | undefined): Writer | null {
-  const writer = passage === null ? OWN : passage.writer();
-  return authorize === undefined || authorize.unchanged !== undefined || writer.asks === 'list' ? writer : null;
-}
-
-function both(first: Authorize, second: Authorize | undefined): Authorize {
-  return second === undefined ? first : (metadata, endOf) => first(metadata, endOf) ?? second(metadata, endOf);
+/** The write as another member is sent it; null where what is asked before can't be said as a value, so that this member decides. */
+function carriedFor(passage: OwnPassage | null, write: StoreWrite): Carried | null {
+  const by = passage === null ? OWN : passage.writer();
+  const authorize = write.writes.find((each) => each.authorize !== undefined)?.authorize;
+  return authorize === undefined || authorize.unchanged !== undefined || by.asks === 'list' ? carriedOf(write, by, authorize?.unchanged) : null;
 }

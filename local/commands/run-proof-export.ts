@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import * as path from 'node:path';
 import { isSkuaError } from '../../core/base/errors.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
 import { EXIT, line } from '../../infra/runtime/io.ts';
@@ -58,7 +58,7 @@ function eventOf(text: string): { readonly stream: string; readonly number: numb
   return { stream: match[1]!, number: Number(match[2]) };
 }
 
-async function positionOf({ store }: OpenStore, { stream, number }: { readonly stream: string; readonly number: number }): Promise<number> {
+async function positionOf({ store }: DirectoryStore, { stream, number }: { readonly stream: string; readonly number: number }): Promise<number> {
   const page = await store.readStream(stream, { direction: 'forward', from: number, count: 1, resolveLinks: false });
   const found = page.events.find((event) => event.number === number);
   if (found === undefined) throw new CommandError('event_not_found', `There is no event ${number} in the stream ${stream}: it was never there, or is deleted or expired.`, EXIT.failed);

@@ -10,7 +10,7 @@ import { nodeDigests } from '../../infra/digests.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { openObjects, parsePlace } from '../../infra/objects/open.ts';
 import { HeldObjects } from '../on-objects/held-objects.ts';
-import { KickingScavenger, TickedScavenger } from '../../infra/runtime/scavengers.ts';
+import { KickingScavenger } from '../../infra/runtime/scavengers.ts';
 import { newScratch } from '../../infra/runtime/scratch.ts';
 import { Ticker } from '../on-objects/ticker.ts';
 import type { Backend } from './backend.ts';
@@ -32,16 +32,15 @@ export async function openBucket({ bucket, endpoint, region, upkeep, chunkBytes,
   const options = { ...(chunkBytes !== undefined && { chunkSizeBytes: chunkBytes }), ...(cacheBytes !== undefined && { cacheBytes }) };
   try {
     const instance = await openObjectStore(world, options);
-    const ticked = new TickedScavenger(world, { leftMs: () => Number.POSITIVE_INFINITY });
     const ticker = new Ticker({ world, options, settings: {} });
     const foresight = new Foresight({ world, options, instance, newScratch, config: {} });
     const held = new HeldObjects(world, options);
+    const scavenger = new KickingScavenger(world, foresight, () => ticker.kick());
     const closing = new AbortController();
     const ticking = upkeep ? ticker.run(closing.signal) : Promise.resolve();
     return {
-      store: instance.store, jobs: held.jobs, failed: new Promise(() => {}),
-      scavenger: new KickingScavenger(ticked, foresight, () => ticker.kick()),
-      refresh: () => ticked.refresh(),
+      store: instance.store, jobs: held.jobs, failed: new Promise(() => {}), scavenger,
+      refresh: () => scavenger.refresh(),
       hold: () => held.take(),
       search: async ({ stream, events }, signal) => {
         const findings: ErasureFinding[] = [];

@@ -41,6 +41,7 @@ export function localBackend({ open, jobs }: Pick<OpenNode, 'open' | 'jobs'>, cl
   const { store, scavenger, failed } = open;
   return {
     store, scavenger, failed, jobs, close,
+    idle: () => scavenger.idle(),
     hold: () => open.hold(),
     search: async (wanted, signal) => {
       // No scavenge may open its database meanwhile: closing a file would let go of the locks that SQLite has on it.

@@ -1,6 +1,6 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import type { LastScavenge, Scavenger } from '../../core/scavenge/api.ts';
+import type { LastScavenge, ScavengeControl, ScavengeView } from '../../core/scavenge/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import type { ScavengeOptions, ScavengeProgress, ScavengeResult } from './api.ts';
 import { completionIn } from '../scavenge/completion.ts';
@@ -14,9 +14,11 @@ const RUNS_MAX = 4;
 const HISTORY_WAIT_MS = 5_000;
 
 export interface ScavengingParts {
-  readonly scavenger: Scavenger;
+  readonly scavenger: Pick<ScavengeControl & ScavengeView, 'start' | 'stop' | 'last' | 'progress'>;
   readonly store: EventStore;
   readonly clock: Clock;
+  /** Resolves when no run is active, where this process runs it. */
+  readonly idle?: () => Promise<void>;
   /** Brings `last` of the scavenger up to date, where others run it. */
   readonly refresh?: () => Promise<void>;
   /** Aborted when the store closes. */
@@ -59,10 +61,10 @@ async function oneRun(parts: ScavengingParts, { signal, onProgress, ...asked }: 
   }
 }
 
-async function untilEnded({ scavenger, store, clock, refresh, closing }: ScavengingParts, scavengeId: string, onProgress: ScavengeOptions['onProgress']): Promise<LastScavenge> {
+async function untilEnded({ scavenger, store, clock, idle, refresh, closing }: ScavengingParts, scavengeId: string, onProgress: ScavengeOptions['onProgress']): Promise<LastScavenge> {
   const ended = new AbortController();
   // On object storage nobody tells when it has ended.
-  if (refresh === undefined) background(scavenger.idle().then(() => ended.abort()));
+  if (idle !== undefined) background(idle().then(() => ended.abort()));
   for (;;) {
     const last = scavenger.last();
     if (last !== null && last.scavengeId === scavengeId && last.result !== 'InProgress') return last;

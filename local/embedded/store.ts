@@ -93,11 +93,11 @@ export class OpenedStore implements Store {
 
   async scavenge(options: ScavengeOptions = {}): Promise<ScavengeResult> {
     this.#checkOpen();
-    const { scavenger, store, refresh } = this.#backend;
+    const { scavenger, store, idle, refresh } = this.#backend;
     if (this.#isScavenging) throw new SkuaError('scavenge_in_progress', 'A scavenge of this store is running: wait for its end, or stop it by its signal.', { scavengeId: scavenger.current() });
     this.#isScavenging = true;
     try {
-      return await scavengeNow({ scavenger, store, clock: systemClock, closing: this.#closing.signal, ...(refresh !== undefined && { refresh }) }, options);
+      return await scavengeNow({ scavenger, store, clock: systemClock, closing: this.#closing.signal, ...(idle !== undefined && { idle }), ...(refresh !== undefined && { refresh }) }, options);
     } finally {
       this.#isScavenging = false;
     }

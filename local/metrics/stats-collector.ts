@@ -1,6 +1,6 @@
 import * as v8 from 'node:v8';
 import type { Clock } from '../../core/ports/clock.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { Store } from '../../core/store/store.ts';
 import { timestampText } from '../../core/base/time.ts';
 import type { StatsTree } from '../../handlers/http/node-control.ts';
 import { diskIo, diskSpace, loadAverages, machineMemory, processMemory } from './machine.ts';
@@ -12,7 +12,7 @@ interface StatsParts {
   readonly metrics: Metrics;
   readonly process: Pick<ProcessMetrics, 'cpuPercent'>;
   /** Null until the store is open. */
-  readonly store: () => Pick<OpenStore, 'status'> | null;
+  readonly store: () => Pick<Store, 'status'> | null;
   /** Folder whose disk is shown; null for a node in memory. */
   readonly folder: string | null;
   readonly periodMs: number;

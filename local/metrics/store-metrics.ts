@@ -1,10 +1,10 @@
-import type { OpenStore } from '../../core/store/store.ts';
+import type { Store } from '../../core/store/store.ts';
 import type { Collector, Metrics } from './metrics.ts';
 
 const NONE = { name: '', read: 'non-flushed' };
 
 /** Metrics of the open store: checkpoints, caches, index. `index` is the status of the index while nothing else is going on. */
-function storeMetrics(open: Pick<OpenStore, 'status'>): Collector {
+function storeMetrics(open: Pick<Store, 'status'>): Collector {
   return (metrics) => {
     const { checkpoints, indexCheckpoint, existenceCheckpoint, cache, streams, proofs, vouchedTo, ...status } = open.status();
     const positions = { ...checkpoints, index: indexCheckpoint, streamExistenceFilter: existenceCheckpoint };
@@ -36,7 +36,7 @@ interface NodeFigures {
   /** State name as in `/gossip`. */
   readonly state: () => string;
   /** Null until the store is open. */
-  readonly store: () => Pick<OpenStore, 'status'> | null;
+  readonly store: () => Pick<Store, 'status'> | null;
   /** What the start is at; null once it is over. */
   readonly startUpWork: () => { readonly phase: string; readonly bytesDone: number; readonly bytesTotal: number } | null;
   /** Null where there is no certificate. */
@@ -65,7 +65,7 @@ export function nodeMetrics(metrics: Metrics, figures: NodeFigures): Collector {
   };
 }
 
-function indexStatus(metrics: Metrics, store: Pick<OpenStore, 'status'> | null, phase: string | null): string {
+function indexStatus(metrics: Metrics, store: Pick<Store, 'status'> | null, phase: string | null): string {
   if (phase !== null) return INDEX_AT_START[phase] ?? 'Opening';
   // A scavenge says itself when it comes to the index and when it leaves it.
   if (metrics.statusOf('Index') === 'Scavenging' && metrics.statusOf('Scavenge') === 'Index execution Phase') return 'Scavenging';

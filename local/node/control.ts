@@ -2,7 +2,7 @@ import { isSkuaError } from '../../core/base/errors.ts';
 import type { ChunkMapView } from '../../core/log/api.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { NodeAddress } from '../../core/ports/nodes.ts';
-import type { OpenStore, StartProgress } from '../../core/store/store.ts';
+import type { Store, StartProgress } from '../../core/store/store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/base/text.ts';
 import type { AuditView, ChunkProofView, GossipMember, LogLineLevel, LogQuery, LogView, NodeControl, NodeState, OptionView, OverviewView, ReloadResult, StartUpWork, StatsTree, WebhooksView } from '../../handlers/http/node-control.ts';
@@ -32,7 +32,7 @@ export interface NodeControlParts {
 export class SingleNode implements NodeControl {
   readonly #parts: NodeControlParts;
   readonly #shutdown = Promise.withResolvers<string>();
-  #open: OpenStore | null = null;
+  #open: Store | null = null;
   #epoch: LastEpoch | null = null;
   #priority: number;
   #isStopping = false;
@@ -46,7 +46,7 @@ export class SingleNode implements NodeControl {
   get address(): NodeAddress { return { address: this.#parts.host, port: this.#parts.port() }; }
 
   /** From now on the node leads. */
-  opened(open: OpenStore, epoch: LastEpoch): void {
+  opened(open: Store, epoch: LastEpoch): void {
     this.#open = open;
     this.#epoch = epoch;
   }

@@ -8,7 +8,7 @@ import type { Log } from '../../core/ports/log.ts';
 import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs/erasure-proofs.ts';
 import type { Users } from '../../core/security/api.ts';
 import type { RunningSecurity } from '../../core/security/security.ts';
-import type { OpenStore, StartProgress } from '../../core/store/store.ts';
+import type { DirectoryStore, StartProgress, Store } from '../../core/store/store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { createApp, ROUTES } from '../../handlers/app.ts';
 import type { AppContext, AppFeatures } from '../../handlers/http/context.ts';
@@ -82,7 +82,9 @@ interface NodeOptions {
 export interface RunningNode {
   readonly url: string;
   /** The store as it is now: another one after each `reopen`. */
-  readonly open: OpenStore;
+  readonly open: Store;
+  /** The same where its files are the node's own; null where they are objects. */
+  readonly openDirectory: DirectoryStore | null;
   /** What works on its files; another one after each `reopen`. */
   readonly jobs: Jobs;
   /** As they are now; null where there are none. */
@@ -158,7 +160,9 @@ class Node implements RunningNode {
   #certificates: NodeCertificates = { mode: 'off' };
   #reloader: Reloader<Values> | null = null;
   #server: HttpServer | null = null;
-  #node: LentNode | null = null;
+  #node: LentNode<Store> | null = null;
+  #openDirectory: DirectoryStore | null = null;
+  readonly #failed = Promise.withResolvers<SkuaError>();
   #backups: OpenBackups | null = null;
   #security: RunningSecurity | null = null;
   #fetch: Fetch;
@@ -225,12 +229,13 @@ class Node implements RunningNode {
 
   get url(): string { return this.#server!.url; }
   get chunkSizeBytes(): number { return this.open.chunkSizeBytes; }
-  get failed(): Promise<SkuaError> { return this.open.failed; }
+  get failed(): Promise<SkuaError> { return this.#failed.promise; }
   get shutdownAsked(): Promise<string> { return this.#control.shutdownAsked; }
   get fingerprint(): string | null { return this.#certificates.mode === 'dev' ? this.#certificates.fingerprint : null; }
   get jobs(): Jobs { return this.#node!.jobs; }
   get users(): Users | null { return this.#security?.users ?? null; }
-  get open(): OpenStore { return this.#node!.open; }
+  get open(): Store { return this.#node!.open; }
+  get openDirectory(): DirectoryStore | null { return this.#openDirectory; }
   /** Null without TLS. */
   get #certificatesInForce(): CertificateSet | null { return this.#certificates.mode === 'off' ? null : this.#reloader?.certificates ?? this.#certificates.set; }
   get #config(): Config { return (this.#reloader?.config ?? this.#options.config) as Config; }
@@ -279,9 +284,11 @@ class Node implements RunningNode {
     this.#servedFrom.defer(() => alone?.close());
     const node = this.#node = member ?? objects ?? alone!;
     const { open } = node;
+    const directory = this.#openDirectory = (member ?? alone)?.open ?? null;
+    if (directory !== null) background(directory.failed.then(this.#failed.resolve));
     const store = member?.store ?? open.store;
     const security = this.#security = this.#values.Insecure ? null : await startSecurity({ config: this.#options.config, directory: this.#directory, store, written: member?.written ?? store, upToDate: member?.feature.upToDate ?? null, log: this.#log, meter: this.#metrics, clock: machineClock });
-    const proof = objects === null ? await openProof({ values: this.#values, open, opened: this.#servedFrom, log: this.#log, meter: this.#metrics }) : null;
+    const proof = directory !== null ? await openProof({ values: this.#values, open: directory, opened: this.#servedFrom, log: this.#log, meter: this.#metrics }) : null;
     if (this.#values.AuditStream) this.#audit!.openStream(member?.written ?? store, systemIds);
     this.#servedFrom.defer(() => this.#audit?.closeStream());
     this.#servedFrom.defer(() => { if (this.#readiness.work() === null) this.#audit?.own('node.stop'); });
@@ -292,7 +299,7 @@ class Node implements RunningNode {
     // Before requests are ended: callers who wait for a write then learn what came of it.
     this.#serving.defer(() => webhooks?.drain());
     const scavenges = objects === null ? await this.#openAutoScavenge(member) : { ...objects, orders: null };
-    const backups = this.#backups = this.#serving.use(await openBackups({ settings: backupsAsked, node: objects?.backedUp ?? node, autoScavenge: objects === null ? scavenges.autoScavenge : null, clock: machineClock, log: this.#log, meter: this.#metrics,
+    const backups = this.#backups = this.#serving.use(await openBackups({ settings: backupsAsked, node, directory, autoScavenge: objects === null ? scavenges.autoScavenge : null, clock: machineClock, log: this.#log, meter: this.#metrics,
       // One that somebody asked for is told by the request.
       onBegun: (target, cause) => { if (cause !== 'manual') this.#audit?.own('backup.start', { user: 'system', target, details: { by: cause } }); },
     }));
@@ -302,10 +309,10 @@ class Node implements RunningNode {
     // Whoever waits for the end of a scavenge has an answer before connections are closed.
     this.#serving.defer(() => {
       stopping.abort();
-      return open.scavenger.close();
+      return directory === null ? objects!.endForesight() : directory.scavenger.close();
     });
     this.#serving.defer(() => this.#resign(member));
-    const erasure = objects === null ? new NodeErasureProofs({ scavenger: open.scavenger, jobs: node.jobs, clock: dataClock, ids: systemIds, log: this.#log }) : null;
+    const erasure = directory !== null ? new NodeErasureProofs({ scavenger: directory.scavenger, jobs: node.jobs, clock: dataClock, ids: systemIds, log: this.#log }) : null;
     this.#serving.defer(() => erasure?.close());
     // What a backup has paused goes on, in the log if nowhere else.
     this.#serving.defer(() => backups.end());
@@ -327,7 +334,7 @@ class Node implements RunningNode {
     running = Promise.all(parts.map((part) => part?.run?.(stopping.signal)));
   }
 
-  #contextOf(store: EventStore, { scavenger }: OpenStore, features: AppFeatures): AppContext {
+  #contextOf(store: EventStore, { scavenger }: Store, features: AppFeatures): AppContext {
     return {
       store, scavenger, features, security: this.#security, node: this.#control, options: appOptions(this.#values), audit: this.#audit,
       world: { clock: this.#world.machineClock, ids: systemIds, log: this.#log, meter: this.#metrics },

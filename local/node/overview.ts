@@ -4,7 +4,7 @@ import type { Storage } from '../../core/ports/storage.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { HISTORY_STREAM } from '../../core/scavenge/history/history.ts';
 import type { Licence } from '../../core/security/api.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { Store } from '../../core/store/store.ts';
 import type { AuditView, DiskView, GossipMember, LoadedCertificate, NodeState, OverviewView } from '../../handlers/http/node-control.ts';
 import { diskSpace } from '../metrics/machine.ts';
 import type { Activity } from '../metrics/activity.ts';
@@ -33,7 +33,7 @@ export interface OverviewParts {
   /** Others than this machine can reach the node. */
   readonly isReachable: boolean;
   readonly isMember: boolean;
-  readonly open: () => Pick<OpenStore, 'status' | 'chunkMap' | 'store'>;
+  readonly open: () => Pick<Store, 'status' | 'chunkMap' | 'store'>;
   readonly members: () => readonly GossipMember[];
   /** The files of the node; null where they are not on its disk. */
   readonly files: { readonly storage: () => Storage; readonly folder: string } | null;

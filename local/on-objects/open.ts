@@ -1,7 +1,6 @@
 import { createAutoScavenge } from '../../core/auto-scavenge/auto-scavenge.ts';
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import { NODE_ID_FILE } from '../../core/store/format/node-id.ts';
-import { SkuaError } from '../../core/base/errors.ts';
 import type { ObjectInstance, ObjectWorld } from '../../core/shared-log/api.ts';
 import { Foresight } from '../../core/shared-log/foresight/foresight.ts';
 import { newGuid } from '../../core/index/format/index-map.ts';
@@ -14,10 +13,9 @@ import type { Log } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { Scavenger } from '../../core/scavenge/api.ts';
-import type { OpenStore, StoreStatus } from '../../core/store/store.ts';
+import type { Store, StoreStatus } from '../../core/store/store.ts';
 import { encodeText } from '../../core/base/text.ts';
-import { KickingScavenger, RestingScavenger, SELF, TickedScavenger } from '../../infra/runtime/scavengers.ts';
+import { KickingScavenger, SELF } from '../../infra/runtime/scavengers.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import type { Disposables } from '../../infra/disposables.ts';
@@ -47,10 +45,10 @@ export interface OpenOnObjectsOptions {
   readonly opened: Disposables;
 }
 
-export interface NodeOnObjects extends LentNode {
+export interface NodeOnObjects extends LentNode<Store> {
   readonly autoScavenge: AutoScavenge;
-  /** The same node for its backups, for which no scavenge has to stop: what a manifest names belongs together, whatever ticks do meanwhile. */
-  readonly backedUp: LentNode;
+  /** Ends dry runs and explanations; runs are those of all processes on the bucket, and go on. */
+  endForesight(): Promise<void>;
   /** Runs ticks until aborted. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -72,24 +70,22 @@ export async function openOnObjects({ values, hasChunkSize, log, meter, opened }
   const guard = licenceGuard('AUTO_SCAVENGE', { licence: await nodeLicence(values, nodeKeys), clock: systemClock, log });
   const config = { isOff: () => (isCluster ? OF_CLUSTER : values['AutoScavenge:Enabled'] === false ? 'The option AutoScavenge:Enabled is false.' : guard()), zone: values['AutoScavenge:TimeZone'], nodeLostAfterMs: values['AutoScavenge:NodeLostAfter'] * MINUTE_MS };
   const { store } = instance;
-  const ticked = new TickedScavenger(world, { leftMs: () => Number.POSITIVE_INFINITY });
   const scavenge = { historyMaxAgeDays: values.ScavengeHistoryMaxAge, disableMerging: values.DisableScavengeMerging, unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete, keepsDeletedData: values.KeepDataOfDeletedStreams };
   const onTick = (report: TickReport | null): Promise<void> => {
     isCluster = report?.isCluster === true || isCluster;
-    return ticked.refresh();
+    return scavenger.refresh();
   };
   const ticker: Ticker = new Ticker({ world, options, autoScavenge: createDrive({ world, schedule: createSchedule(), self: SELF, config, open: () => Promise.resolve(instance) }), onTick, settings: { scavenge } });
   const foresight = new Foresight({ world, options, instance, newScratch, config: scavenge });
-  const scavenger = new KickingScavenger(ticked, foresight, () => ticker.kick());
+  const scavenger: KickingScavenger = new KickingScavenger(world, foresight, () => ticker.kick());
   const held = new HeldObjects(world, options);
   opened.defer(() => held.close());
   opened.defer(() => foresight.close());
-  await ticked.refresh();
-  const open = onObjects(instance, scavenger, held, () => ticker.kick());
+  await scavenger.refresh();
   return {
-    open, storage, jobs: held.jobs,
-    backedUp: { open: { ...open, scavenger: new RestingScavenger(ticked, foresight, () => ticker.kick()) }, storage, jobs: held.jobs },
+    open: onObjects(instance, scavenger, held, () => ticker.kick()), storage, jobs: held.jobs,
     autoScavenge: createAutoScavenge({ ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() }, config),
+    endForesight: () => foresight.close(),
     run: (signal) => ticker.run(signal),
   };
 }
@@ -104,9 +100,9 @@ async function ownFiles({ objects, digests }: ObjectWorld): Promise<Storage> {
 }
 
 /** The store as the rest of a node sees it. */
-function onObjects(instance: ObjectInstance, scavenger: Scavenger, held: HeldObjects, kick: () => void): OpenStore {
+function onObjects(instance: ObjectInstance, scavenger: Store['scavenger'], held: HeldObjects, kick: () => void): Store {
   return {
-    store: instance.store, scavenger, chunkSizeBytes: instance.chunkSizeBytes, failed: new Promise(() => {}), proofChain: null,
+    store: instance.store, scavenger, chunkSizeBytes: instance.chunkSizeBytes,
     status: () => statusOf(instance),
     chunkMap: (since) => instance.chunkMap.view(since),
     mergeIndexes: () => {
@@ -114,7 +110,6 @@ function onObjects(instance: ObjectInstance, scavenger: Scavenger, held: HeldObj
       return newGuid(systemIds);
     },
     hold: () => held.take(),
-    shippableLog: () => { throw new SkuaError('backup_off', 'The log of this node lies on object storage already, so it is not shipped.'); },
     close: () => instance.close(),
   };
 }

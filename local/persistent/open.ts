@@ -6,6 +6,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { streamHasher } from '../../core/base/stream-hash.ts';
 import type { Authorize, EventStore } from '../../core/streams/api.ts';
+import { layer, performWrite } from '../../core/streams/layer/layer.ts';
 import { expressionOf } from '../../handlers/streams/expression.ts';
 import { systemIds } from '../../infra/ids.ts';
 import type { Collector } from '../metrics/metrics.ts';
@@ -40,35 +41,27 @@ export function openSubscriptions({ store, cluster, log, clock }: OpenSubscripti
     return { groups: engine, metrics: subscriptionMetrics(() => engine.figures(), clock), start: () => engine.start(), [Symbol.asyncDispose]: () => engine.stop() };
   }
   const writes = new LeaderWrites(store, cluster.membership);
-  const engine = createPersistentSubscriptions({ ...parts, writes, matcherOf });
+  const engine = createPersistentSubscriptions({ ...parts, writes: writes.store, matcherOf });
   const lead = new Lead(engine, cluster, writes);
   return { groups: engine, metrics: subscriptionMetrics(() => engine.figures(), clock), start: () => lead.follow(), [Symbol.asyncDispose]: () => lead.close() };
 }
 
 /** Writes that take their place in the log only under the epoch by which the member has begun to lead. */
-class LeaderWrites implements Pick<EventStore, 'append' | 'deleteStream'> {
-  readonly #store: EventStore;
-  readonly #membership: Membership;
+class LeaderWrites {
+  readonly store: EventStore;
+  readonly #given: Parameters<typeof leadAuthority>[0];
   #authority: Promise<Authorize> | null = null;
 
   constructor(store: EventStore, membership: Membership) {
-    this.#store = store;
-    this.#membership = membership;
+    this.#given = { store, membership };
+    this.store = layer(store, { write: async (write) => performWrite(store, write, await this.#authority!) });
   }
 
   /** The member leads: asked for before anything is read that writes are made of. */
   begin(): void {
-    this.#authority = leadAuthority({ store: this.#store, membership: this.#membership });
+    this.#authority = leadAuthority(this.#given);
     // Whoever writes is told.
     this.#authority.catch(() => {});
-  }
-
-  async append(...[stream, expectedVersion, events]: Parameters<EventStore['append']>): ReturnType<EventStore['append']> {
-    return this.#store.append(stream, expectedVersion, events, await this.#authority!);
-  }
-
-  async deleteStream(...[stream, expectedVersion, kind]: Parameters<EventStore['deleteStream']>): ReturnType<EventStore['deleteStream']> {
-    return this.#store.deleteStream(stream, expectedVersion, kind, await this.#authority!);
   }
 }
 

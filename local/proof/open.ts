@@ -1,7 +1,7 @@
 import { Anchoring } from '../../core/integrity/anchoring/anchoring.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import type { Disposables } from '../../infra/disposables.ts';
 import type { Values } from '../../infra/runtime/config/options.ts';
@@ -10,7 +10,7 @@ import { openAnchorPlace } from '../../infra/anchors/places.ts';
 
 interface ProofWorld {
   readonly values: Values;
-  readonly open: OpenStore;
+  readonly open: DirectoryStore;
   /** What is opened is closed with it. */
   readonly opened: Disposables;
   readonly log: Log;
@@ -30,7 +30,7 @@ export async function openProof({ values, open, opened, log, meter }: ProofWorld
 }
 
 /** How far the chain of hashes is, and its newest anchor. */
-function proofMetrics(open: OpenStore, anchoring: Anchoring | null): Collector {
+function proofMetrics(open: DirectoryStore, anchoring: Anchoring | null): Collector {
   return (metrics) => {
     const chain = open.proofChain;
     if (chain === null) return;

@@ -11,7 +11,7 @@ import type { ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { openStore } from '../../core/store/store.ts';
 import type { LookedAt } from './look-at-directory.ts';
-import type { OpenStore, OpenStoreOptions, StartProgress, StoreScavengeOptions } from '../../core/store/store.ts';
+import type { DirectoryStore, OpenStoreOptions, StartProgress, Store, StoreScavengeOptions } from '../../core/store/store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -47,8 +47,8 @@ export interface OpenNodeOptions {
   readonly onProgress?: (progress: StartProgress) => void;
 }
 
-export interface OpenNode {
-  readonly open: OpenStore;
+export interface OpenNode<S extends Store = DirectoryStore> {
+  readonly open: S;
   /** The files of the store, and what runs jobs on them. */
   readonly storage: Storage;
   readonly jobs: Jobs;
@@ -57,7 +57,7 @@ export interface OpenNode {
 }
 
 /** One that somebody else closes. */
-export type LentNode = Omit<OpenNode, 'close'>;
+export type LentNode<S extends Store = DirectoryStore> = Omit<OpenNode<S>, 'close'>;
 
 /** Opens the store of a directory, or one in memory, with all that it needs of this machine. */
 export function openNode(options: OpenNodeOptions): Promise<OpenNode> {
@@ -65,7 +65,7 @@ export function openNode(options: OpenNodeOptions): Promise<OpenNode> {
 }
 
 /** As `openNode`, for a store that `opener` opens in the directory. */
-export async function openNodeBy<S extends OpenStore>(options: OpenNodeOptions, opener: (options: OpenStoreOptions) => Promise<S>): Promise<OpenNode & { readonly open: S }> {
+export async function openNodeBy<S extends DirectoryStore>(options: OpenNodeOptions, opener: (options: OpenStoreOptions) => Promise<S>): Promise<OpenNode<S>> {
   const { storage, jobs, digests, scavengeStates } = worldOf(options);
   const opened = new Disposables();
   opened.defer(() => jobs.close());

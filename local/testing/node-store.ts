@@ -6,9 +6,9 @@ import { localBackend } from '../embedded/open-local.ts';
 import { OpenedStore } from '../embedded/store.ts';
 import type { RunningNode } from '../node/node.ts';
 
-/** The store that a node has open, which the node alone closes. */
-export function storeOf(node: RunningNode): Store {
-  return new OpenedStore(localBackend(node, async () => {}));
+/** The store that a node has open, which the node alone closes. Its files are its own. */
+export function storeOf({ openDirectory, jobs }: RunningNode): Store {
+  return new OpenedStore(localBackend({ open: openDirectory!, jobs }, async () => {}));
 }
 
 /** One store for who holds on to it, whatever store the node has open. */

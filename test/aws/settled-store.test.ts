@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ANY } from '../../core/streams/api.ts';
-import { SettledStore } from '../../infra/aws/functions/open-store.ts';
+import { settledStore } from '../../infra/aws/functions/open-store.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 
@@ -8,7 +8,7 @@ const event = (id: string) => ({ id, type: 'noted', isJson: true, data: new Uint
 
 it('waits for work in the background, also for what follows on it, whether it succeeds or fails', async () => {
   const open = await openTestStore({ storage: new MemoryStorage() });
-  const store = new SettledStore(open.store);
+  const { store, settled } = settledStore(open.store);
   const done: string[] = [];
   void (async () => {
     await store.streamInfo('notes');
@@ -18,7 +18,7 @@ it('waits for work in the background, also for what follows on it, whether it su
     await store.readEvent('notes', 'last');
     done.push('read');
   })();
-  await store.settled();
+  await settled();
   expect(done).toEqual(['written', 'refused', 'read']);
   expect((await open.store.readEvent('notes', 'last')).type).toBe('noted');
   await open.close();
@@ -26,10 +26,10 @@ it('waits for work in the background, also for what follows on it, whether it su
 
 it('does not wait for a subscription, which ends with its request', async () => {
   const open = await openTestStore({ storage: new MemoryStorage() });
-  const store = new SettledStore(open.store);
+  const { store, settled } = settledStore(open.store);
   const ending = new AbortController();
   const waiting = store.waitForStream('notes', ending.signal);
-  await store.settled();
+  await settled();
   ending.abort();
   expect(await waiting).toBe(false);
   await open.close();

@@ -26,7 +26,6 @@ describe('scavenges that ticks carry on', () => {
     const { scavenger } = await open();
     expect([scavenger.current(), scavenger.last(), scavenger.progress()]).toEqual([null, null, null]);
     await expect(scavenger.stop('current')).rejects.toMatchObject({ code: 'scavenge_not_found' });
-    expect(() => scavenger.hold()()).not.toThrow();
   });
 
   it('are asked for once, whoever asks', async () => {
@@ -37,8 +36,6 @@ describe('scavenges that ticks carry on', () => {
     expect(other.last()).toEqual({ scavengeId, result: 'InProgress', error: null });
     expect(other.progress()).toMatchObject({ scavengeId, remainingSeconds: null });
     await expect(other.start()).rejects.toMatchObject({ code: 'scavenge_in_progress', data: { scavengeId } });
-    // A backup reads what a manifest names: it need not wait for the run, nor the run for it.
-    expect(() => other.hold()()).not.toThrow();
   });
 
   it('are stopped within the time that the function has, or say that it takes longer', async () => {

@@ -8,7 +8,7 @@ import { guidFromUuidBytes, guidToText } from '../../core/base/guid.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -24,21 +24,21 @@ export const CHUNK_BYTES = 65_536;
 export const clock = new ManualClock(TEST_NOW_MS, 'microtask');
 const FOLDERS = ['', 'index', 'index/stream-existence', 'index/scavenging'];
 
-export function openSource(storage: Storage): Promise<OpenStore> {
+export function openSource(storage: Storage): Promise<DirectoryStore> {
   return openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 60 });
 }
 
 const ids = new SeededIds(77);
 
 /** Appends `count` events of a little over 1 kB and gives their ids. */
-export async function append({ store }: OpenStore, stream: string, count: number): Promise<string[]> {
+export async function append({ store }: DirectoryStore, stream: string, count: number): Promise<string[]> {
   const events = Array.from({ length: count }, (_, i) => ({ id: guidToText(guidFromUuidBytes(ids.uuidBytes()), 0), type: 'parcel', isJson: false, data: encodeText(`${stream} ${i} `.padEnd(1_000, 'x')), metadata: new Uint8Array() }));
   for (const event of events) await store.append(stream, ANY, [event]);
   return events.map(({ id }) => id);
 }
 
 /** Opens a source, works on it, and closes it. */
-export async function withSource<T>(storage: Storage, work: (open: OpenStore) => Promise<T>): Promise<T> {
+export async function withSource<T>(storage: Storage, work: (open: DirectoryStore) => Promise<T>): Promise<T> {
   const open = await openSource(storage);
   try {
     return await work(open);
@@ -101,7 +101,7 @@ export async function restored(target: Storage, streams: readonly string[]): Pro
   return { wrong: await findingsOf(storage), ids: found, end };
 }
 
-async function idsOf({ store }: OpenStore, stream: string): Promise<string[]> {
+async function idsOf({ store }: DirectoryStore, stream: string): Promise<string[]> {
   const found: string[] = [];
   for (let from = 0; ;) {
     const page = await store.readStream(stream, { direction: 'forward', from, count: 1_000, resolveLinks: false });

@@ -1,7 +1,7 @@
 import type { BackupSource } from '../../core/store/source/source.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { putFile } from '../log/kit.ts';
@@ -11,12 +11,12 @@ import { putFile } from '../log/kit.ts';
 export const CHUNK_BYTES = 65_536;
 let nextId = 0;
 
-export function openSmall(storage: Storage, more: Partial<Parameters<typeof openTestStore>[0]> = {}): Promise<OpenStore> {
+export function openSmall(storage: Storage, more: Partial<Parameters<typeof openTestStore>[0]> = {}): Promise<DirectoryStore> {
   return openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 20, ...more });
 }
 
 /** Appends events of 4 kB each, one a request. */
-export async function append({ store }: OpenStore, stream: string, count: number): Promise<void> {
+export async function append({ store }: DirectoryStore, stream: string, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     const id = `00000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`;
     await store.append(stream, ANY, [{ id, type: 'made', isJson: false, data: new Uint8Array(4_000).fill(i), metadata: new Uint8Array(0) }]);
@@ -24,7 +24,7 @@ export async function append({ store }: OpenStore, stream: string, count: number
 }
 
 /** Number of the last event of a stream. */
-export async function lastOf({ store }: OpenStore, stream: string): Promise<number> {
+export async function lastOf({ store }: DirectoryStore, stream: string): Promise<number> {
   return (await store.readStream(stream, { direction: 'backward', from: 'end', count: 1 })).events[0]!.number;
 }
 

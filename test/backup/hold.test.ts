@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Holds, HOLD_MS, HOLDS_MAX } from '../../core/store/hold/hold.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { append, contentOf, copied, lastOf, openSmall } from './hold-kit.ts';
@@ -111,7 +111,7 @@ test('only what is listed is read', async () => {
   await open.close();
 });
 
-async function withHolds(work: (holds: Holds, open: OpenStore, clock: ManualClock) => Promise<void>): Promise<void> {
+async function withHolds(work: (holds: Holds, open: DirectoryStore, clock: ManualClock) => Promise<void>): Promise<void> {
   const clock = new ManualClock();
   const open = await openSmall(new MemoryStorage());
   await append(open, 'orders', 20);

@@ -10,7 +10,7 @@ import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { ACCUMULATE_JOB } from '../../core/scavenge/accumulation.ts';
 import { CLEAN_JOB } from '../../core/scavenge/cleaning.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';
@@ -34,7 +34,7 @@ import { CHUNK_BYTES, openSmall } from './hold-kit.ts';
 
 let storage: MemoryStorage;
 let clock: ManualClock;
-let node: OpenStore;
+let node: DirectoryStore;
 let objects: MemoryObjects;
 let repository: Repository;
 let base: Manifest;

@@ -6,12 +6,12 @@ import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import { openStore } from '../../core/store/store.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { type FlatStoreOptions, storeOptions } from '../support/test-store.ts';
 
 /** Opens a directory as a node does, with the defaults of a node. */
-export async function openFolder(folder: string, options: Partial<FlatStoreOptions> = {}): Promise<OpenStore> {
+export async function openFolder(folder: string, options: Partial<FlatStoreOptions> = {}): Promise<DirectoryStore> {
   const storage = new FilesystemStorage({ root: folder });
   const jobs = new WorkerJobs({ root: storage.root, indexRoot: storage.indexRoot });
   const scavengeStates = new SqliteScavengeStates({ indexRoot: storage.indexRoot });

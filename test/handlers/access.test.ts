@@ -4,7 +4,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { createSecurity } from '../../core/security/security.ts';
 import type { RunningSecurity } from '../../core/security/security.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { createApp, routesFor } from '../../handlers/app.ts';
 import { DEFAULT_OPTIONS } from '../../handlers/http/context.ts';
@@ -36,7 +36,7 @@ import { bySize } from '../support/run-size.ts';
 const OPERATIONS = routesFor(DEFAULT_OPTIONS).flatMap(({ path, operations }) => Object.entries(operations).map(([method, { access }]) => ({ key: `${method} ${path}`, method, path, access })));
 const clock = new ManualClock(TEST_NOW_MS, 'microtask');
 const ids = new SeededIds(7);
-let opened: OpenStore;
+let opened: DirectoryStore;
 let security: RunningSecurity;
 let made = 0;
 

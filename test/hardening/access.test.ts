@@ -9,7 +9,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { createSecurity } from '../../core/security/security.ts';
 import type { RunningSecurity } from '../../core/security/security.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import type { EventStoreInternals } from '../../core/streams/streams.ts';
 import { createApp } from '../../handlers/app.ts';
 import type { AppOptions } from '../../handlers/http/context.ts';
@@ -44,7 +44,7 @@ const KEEPER = { authorization: basic('bo', 'bo-pass') };
 const PLAIN = { authorization: basic('kim', 'kim-pass') };
 const FOREIGN = 'https://elsewhere.test';
 
-let opened: OpenStore;
+let opened: DirectoryStore;
 let security: RunningSecurity;
 let server: HttpServer;
 let log: LogLines;

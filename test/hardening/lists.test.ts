@@ -8,7 +8,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs/erasure-proofs.ts';
 import { createSecurity } from '../../core/security/security.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { streamHasher } from '../../core/base/stream-hash.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/base/text.ts';
@@ -49,7 +49,7 @@ const LINKS = 'links';
 const SECRET_ID = '50000000-0000-4000-8000-000000000001';
 const LIST = { $r: 'paymaster', $w: 'paymaster', $d: 'paymaster', $mr: 'paymaster', $mw: 'paymaster' };
 
-let opened: OpenStore;
+let opened: DirectoryStore;
 let groups: PersistentSubscriptionsEngine;
 let erasure: NodeErasureProofs;
 let app: ReturnType<typeof createApp>;

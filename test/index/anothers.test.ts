@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { append, CHUNK_BYTES } from '../backup/copy-kit.ts';
 import { contentOf, putFile } from '../log/kit.ts';
 import { verifyErrors } from '../support/backup/restore-kit.ts';
 import { openTestStore } from '../support/test-store.ts';
 
 const FOLDERS = ['index', 'index/stream-existence'];
-const open = (storage: Storage): Promise<OpenStore> => openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 60 });
+const open = (storage: Storage): Promise<DirectoryStore> => openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 60 });
 
 async function nodeWith(stream: string, events: number): Promise<MemoryStorage> {
   const storage = new MemoryStorage();

@@ -9,7 +9,7 @@ import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
@@ -24,7 +24,7 @@ const PROOFS = `index/${TABLE_PROOFS_NAME}`;
 const TABLE = /^[0-9a-f-]{36}$/;
 
 interface Node {
-  readonly open: OpenStore;
+  readonly open: DirectoryStore;
   readonly clock: ManualClock;
   /** Tables that were proved in the background, with the limit of each. */
   readonly proved: string[];

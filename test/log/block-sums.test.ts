@@ -7,7 +7,7 @@ import { slotOffset } from '../../core/log/format/commit-slot.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { verifyDirectory } from '../../core/integrity/integrity.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -24,12 +24,12 @@ const CHUNK = 1_048_576;
 const FIRST = 'chunk-000000.000000';
 
 let nextId = 0;
-async function append(open: OpenStore, count: number, fill = 7): Promise<void> {
+async function append(open: DirectoryStore, count: number, fill = 7): Promise<void> {
   for (let i = 0; i < count; i++) await open.store.append('s', ANY, [{ id: `00000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`, type: 'made', isJson: false, data: new Uint8Array(4_000).fill(fill), metadata: new Uint8Array(0) }]);
 }
 
 let seed = 1;
-interface Node { readonly open: OpenStore; readonly clock: ManualClock; readonly told: string[] }
+interface Node { readonly open: DirectoryStore; readonly clock: ManualClock; readonly told: string[] }
 async function start(storage: Storage): Promise<Node> {
   const clock = new ManualClock(TEST_NOW_MS, 'microtask');
   const told: string[] = [];

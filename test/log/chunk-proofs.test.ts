@@ -10,7 +10,7 @@ import type { Log } from '../../core/ports/log.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
@@ -26,7 +26,7 @@ const LOOK_MS = 60_000;
 const [FIRST, SECOND, THIRD] = ['chunk-000000.000000', 'chunk-000001.000000', 'chunk-000002.000000'] as const;
 
 interface Node {
-  readonly open: OpenStore;
+  readonly open: DirectoryStore;
   readonly clock: ManualClock;
   /** Chunks that were proved, in order, with the limit of each. */
   readonly proved: string[];

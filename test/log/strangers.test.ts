@@ -5,7 +5,7 @@ import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { isOwnName, OWN_FOLDERS } from '../../core/ports/own-names.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { append, CHUNK_BYTES, copy } from '../backup/copy-kit.ts';
 import { backUpNode } from '../support/backup/backup-kit.ts';
 import { restoreOptions, restoreWorld, verifyErrors } from '../support/backup/restore-kit.ts';
@@ -19,9 +19,9 @@ import { putFile, setCheckpoint } from './kit.ts';
 const GUID = '00000000-0000-4000-8000-000000000009';
 const LEFTOVERS = ['chunk-000009.000000.tmp', `${GUID}.scavenge.tmp`, `index/${GUID}`, `index/indexmap.${GUID}.indexmap.tmp`, 'proofs/0123456789abcdef0123456789abcdef.tmp'];
 
-const open = (storage: Storage): Promise<OpenStore> => openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 60, beginsProofs: true });
+const open = (storage: Storage): Promise<DirectoryStore> => openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 60, beginsProofs: true });
 
-async function scavenge({ scavenger }: OpenStore): Promise<void> {
+async function scavenge({ scavenger }: DirectoryStore): Promise<void> {
   const { scavengeId } = await scavenger.start({ threshold: -1 });
   await scavenger.idle();
   expect(scavenger.last()).toMatchObject({ scavengeId, result: 'Success' });

@@ -5,6 +5,7 @@ import { isAfter, parsePlace } from '../../core/persistent/positions.ts';
 import type { EngineParts, GroupStore } from '../../core/persistent/parts.ts';
 import { decodeCheckpoint, decodeInitialMark } from '../../core/persistent/stored-forms.ts';
 import type { NewEvent, StoredEvent } from '../../core/streams/api.ts';
+import { layer, performWrite } from '../../core/streams/layer/layer.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -156,18 +157,18 @@ class Simulation {
       if (isDead()) return NEVER;
       return new Promise<never>((resolve, reject) => { this.#writes.push({ life: process, apply, resolve: resolve as (value: unknown) => void, reject }); });
     };
-    const model = this.#model;
-    return {
-      get end() { return model.end; },
-      append: (stream, expected, events) => {
+    return layer(this.#model, {
+      read: (call) => read(() => call(this.#model)),
+      wait: (call) => read(() => call(this.#model)),
+      write: (asked) => {
         const life = this.#life;
-        return write(() => { this.#checkWrite(stream, events, life); return model.append(stream, expected, events); });
+        return write(() => {
+          const { stream, events } = asked.writes[0]!;
+          if (asked.kind === 'append') this.#checkWrite(stream, events, life);
+          return performWrite(this.#model, asked);
+        });
       },
-      deleteStream: (stream, expected, kind) => write(() => model.deleteStream(stream, expected, kind)),
-      readStream: (stream, options) => read(() => model.readStream(stream, options)), readEvent: (stream, number, links) => read(() => model.readEvent(stream, number, links)),
-      readAll: (options) => read(() => model.readAll(options)), streamInfo: (stream) => read(() => model.streamInfo(stream)),
-      waitForStream: (stream, signal) => read(() => model.waitForStream(stream, signal)), waitForLog: (position, signal) => read(() => model.waitForLog(position, signal)),
-    };
+    });
   }
 
   /** Writes that wait get their outcome, in order. */

@@ -5,7 +5,7 @@ import { decodeFooter, decodeHeader, encodeFooter, FOOTER_BYTES, HEADER_BYTES, p
 import type { Anchor } from '../../core/integrity/format/layout.ts';
 import { type ProofSummary, verifyProof } from '../../core/integrity/verify-chain/verify-chain.ts';
 import type { ProofFinding, ProofNote } from '../../core/integrity/verify-chain/verify-said.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { encodeText } from '../../core/base/text.ts';
@@ -16,24 +16,24 @@ import { contentOf, copyTo } from '../log/kit.ts';
 export const CHUNK_BYTES = 65_536;
 
 /** A store with a chain of hashes. */
-export function openProven(storage: Storage, options: Partial<TestStoreOptions> = {}): Promise<OpenStore> {
+export function openProven(storage: Storage, options: Partial<TestStoreOptions> = {}): Promise<DirectoryStore> {
   return openTestStore({ storage, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: 500, beginsProofs: true, ...options });
 }
 
 let nextId = 0;
 
-export async function append(open: OpenStore, stream: string, data: Uint8Array, type = 'thing'): Promise<void> {
+export async function append(open: DirectoryStore, stream: string, data: Uint8Array, type = 'thing'): Promise<void> {
   const id = `00000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`;
   await open.store.append(stream, ANY, [{ id, type, isJson: false, data, metadata: new Uint8Array(0) }]);
 }
 
 /** Events of several streams: some that a scavenge removes, some that are deleted for good, most that stay. */
-export async function fill(open: OpenStore, random: Random, events: number, streams: readonly string[] = ['kept', 'short', 'short', 'gone', 'other']): Promise<void> {
+export async function fill(open: DirectoryStore, random: Random, events: number, streams: readonly string[] = ['kept', 'short', 'short', 'gone', 'other']): Promise<void> {
   await open.store.append('$$short', ANY, [{ id: `10000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`, type: '$metadata', isJson: true, data: encodeText('{"$maxCount":2}'), metadata: new Uint8Array(0) }]);
   for (let i = 0; i < events; i++) await append(open, random.pick(streams), random.bytes(random.int(1, 160)));
 }
 
-export async function scavenge(open: OpenStore): Promise<void> {
+export async function scavenge(open: DirectoryStore): Promise<void> {
   await open.scavenger.start({});
   await open.scavenger.idle();
   const last = open.scavenger.last();

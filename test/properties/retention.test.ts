@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Explanation } from '../../core/scavenge/api.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY, type EventStore } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { bySize } from '../support/run-size.ts';
@@ -56,7 +56,7 @@ class History {
   /** By stream: the events that must be there, as far as anyone knows, and its limits. */
   readonly #events = new Map<string, Event[]>(STREAMS.map((name) => [name, []]));
   readonly #limits = new Map<string, Limits>(STREAMS.map((name) => [name, NO_LIMITS]));
-  #open!: OpenStore;
+  #open!: DirectoryStore;
   #texts = 0;
 
   async play(steps: readonly Step[]): Promise<void> {

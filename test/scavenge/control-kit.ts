@@ -5,7 +5,7 @@ import type { Log } from '../../core/ports/log.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import type { ScavengeCheckpoint } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import type { ScavengeConfig } from '../../core/scavenge/api.ts';
 import { ANY, type StoredEvent } from '../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
@@ -47,7 +47,7 @@ export interface World {
   readonly jobs: HookedJobs;
   readonly states: MemoryScavengeStates;
   readonly lines: { level: string; message: string; fields: Record<string, unknown> }[];
-  open: OpenStore;
+  open: DirectoryStore;
 }
 
 export interface WorldOptions {
@@ -73,17 +73,17 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
 }
 
 let nextId = 0;
-export async function append(open: OpenStore, stream: string, type: string, data: Uint8Array, isJson = false): Promise<number> {
+export async function append(open: DirectoryStore, stream: string, type: string, data: Uint8Array, isJson = false): Promise<number> {
   const id = `00000000-0000-4000-8000-${String(++nextId).padStart(12, '0')}`;
   return (await open.store.append(stream, ANY, [{ id, type, isJson, data, metadata: new Uint8Array(0) }])).lastEventNumber;
 }
 
-export async function setMetadata(open: OpenStore, stream: string, metadata: object): Promise<void> {
+export async function setMetadata(open: DirectoryStore, stream: string, metadata: object): Promise<void> {
   await append(open, `$$${stream}`, '$metadata', encodeText(JSON.stringify(metadata)), true);
 }
 
 /** Some chunks in which every other event is one of `doomed`, of which only the last stays. */
-export async function fill(open: OpenStore, events = 80): Promise<void> {
+export async function fill(open: DirectoryStore, events = 80): Promise<void> {
   await setMetadata(open, 'doomed', { $maxCount: 1 });
   for (let i = 0; i < events; i++) await append(open, i % 2 === 0 ? 'doomed' : 'kept', 'thing', new Uint8Array(EVENT_BYTES).fill(i));
 }
@@ -104,7 +104,7 @@ export function checkpointOf(world: World): ScavengeCheckpoint | null {
 }
 
 /** All events of a stream; none where there is no stream. */
-export async function eventsOf(open: OpenStore, stream: string): Promise<StoredEvent[]> {
+export async function eventsOf(open: DirectoryStore, stream: string): Promise<StoredEvent[]> {
   try {
     return (await open.store.readStream(stream, { direction: 'forward', from: 0, count: 1_000 })).events;
   } catch {
@@ -117,12 +117,12 @@ export function jsonOf(event: StoredEvent): Record<string, unknown> {
 }
 
 /** The history of a run: `type` and members. */
-export async function historyOf(open: OpenStore, scavengeId: string): Promise<{ type: string; members: Record<string, unknown> }[]> {
+export async function historyOf(open: DirectoryStore, scavengeId: string): Promise<{ type: string; members: Record<string, unknown> }[]> {
   return (await eventsOf(open, `$scavenges-${scavengeId}`)).map((event) => ({ type: event.type, members: jsonOf(event) }));
 }
 
 /** Position, stream and number of every event of `$all` below a position, but those of the history itself. */
-export async function recordsBelow(open: OpenStore, position: number): Promise<string[]> {
+export async function recordsBelow(open: DirectoryStore, position: number): Promise<string[]> {
   const out: string[] = [];
   for (let from: { commit: number; prepare: number } | 'start' = 'start'; ;) {
     const page = await open.store.readAll({ direction: 'forward', from, count: 1_000 });

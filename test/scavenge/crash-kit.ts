@@ -3,7 +3,7 @@ import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import type { ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { LastScavenge, ScavengeConfig } from '../../core/scavenge/api.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { codeOf } from '../support/crash.ts';
@@ -73,7 +73,7 @@ class CountingStates implements ScavengeStates {
 
 interface Session { readonly storage: FaultyStorage; readonly states: ScavengeStates; readonly seed: number; readonly nowMs?: number; readonly scavenge?: Partial<ScavengeConfig> }
 
-function open({ storage, states, seed, nowMs = RUN_MS, scavenge: config = {} }: Session): Promise<OpenStore> {
+function open({ storage, states, seed, nowMs = RUN_MS, scavenge: config = {} }: Session): Promise<DirectoryStore> {
   const clock = new ManualClock(nowMs, 'microtask');
   const ids = new SeededIds(seed);
   const jobs = new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock, scavengeStates: states });
@@ -138,8 +138,8 @@ export function copy({ storage, states }: Pick<Prepared, 'storage' | 'states'>):
 }
 
 /** One run from the opening of the store to its closing. Null when the store could not be opened. */
-async function scavenge(session: Session, inspect?: (store: OpenStore) => Promise<void>, startAfresh = false): Promise<LastScavenge | null> {
-  let store: OpenStore;
+async function scavenge(session: Session, inspect?: (store: DirectoryStore) => Promise<void>, startAfresh = false): Promise<LastScavenge | null> {
+  let store: DirectoryStore;
   try {
     store = await open(session);
   } catch (error) {

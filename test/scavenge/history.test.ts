@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { parseTimeSpan, timeSpanText } from '../../core/base/time.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { append, eventsOf, fill, historyOf, openWorld, runToEnd, type World } from './control-kit.ts';
@@ -10,8 +10,8 @@ const METADATA = '{"$maxAge":2592000,"$acl":{"$r":"$ops","$w":[],"$d":[],"$mr":[
 const NODE = '127.0.0.1:2113';
 const ID = 'b07de056-16c3-440f-b285-b2a3efc405b9';
 
-const metadataOf = async (open: OpenStore, stream: string) => (await eventsOf(open, `$$${stream}`)).map((event) => decodeText(event.data));
-const linksOf = async (open: OpenStore) => (await eventsOf(open, '$scavenges')).map((event) => [event.type, event.isJson, decodeText(event.data)]);
+const metadataOf = async (open: DirectoryStore, stream: string) => (await eventsOf(open, `$$${stream}`)).map((event) => decodeText(event.data));
+const linksOf = async (open: DirectoryStore) => (await eventsOf(open, '$scavenges')).map((event) => [event.type, event.isJson, decodeText(event.data)]);
 
 let seed = 100;
 /** The store of `world` is closed, and opened again as a node that looks after its history. */
@@ -22,7 +22,7 @@ async function restart(world: World, historyMaxAgeDays = 30): Promise<World> {
   return next;
 }
 
-async function record(open: OpenStore, id: string, type: string, members: object): Promise<void> {
+async function record(open: DirectoryStore, id: string, type: string, members: object): Promise<void> {
   const number = await append(open, `$scavenges-${id}`, type, encodeText(JSON.stringify({ scavengeId: id, ...members }, null, 2)), true);
   if (type === '$scavengeStarted' || type === '$scavengeCompleted') await append(open, '$scavenges', '$>', encodeText(`${number}@$scavenges-${id}`));
 }

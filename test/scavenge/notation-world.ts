@@ -17,7 +17,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { LastScavenge, ScavengeOptions } from '../../core/scavenge/api.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import type { StoredEvent } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/base/text.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -60,7 +60,7 @@ export interface RunOptions extends ScavengeOptions {
   readonly hooks?: Hooks;
   readonly store?: Partial<TestStoreOptions>;
   /** Reads while the store is still open; the clock stands at E. */
-  readonly inspect?: (store: OpenStore) => Promise<void>;
+  readonly inspect?: (store: DirectoryStore) => Promise<void>;
 }
 
 export interface Run {
@@ -84,7 +84,7 @@ export class World {
   readonly #states = new MemoryScavengeStates();
   readonly #ids = new SeededIds(18);
   /** While a run is under way. */
-  opened: OpenStore | null = null;
+  opened: DirectoryStore | null = null;
   /** Runs scavenges somewhere else than on a node, those excepted in which a test steps in. */
   static elsewhere: ((world: World, options: Omit<RunOptions, 'hooks' | 'store' | 'inspect'>) => Promise<Omit<Run, 'jobs' | 'committed'>>) | null = null;
 
@@ -162,7 +162,7 @@ export class World {
   }
 
   /** Opens the store without starting anything. */
-  open(options: Partial<TestStoreOptions> = {}): Promise<OpenStore> {
+  open(options: Partial<TestStoreOptions> = {}): Promise<DirectoryStore> {
     const scavengeStates = options.scavengeStates ?? this.#states;
     const jobs = new InlineJobs({ jobs: JOBS, storage: this.storage, digests: nodeDigests, ids: this.#ids, clock: this.clock, hasher: this.hasher, scavengeStates });
     return openTestStore({ storage: this.storage, clock: this.clock, ids: this.#ids, hasher: this.hasher, jobs, scavengeStates, writeEpoch: false, verifyChunks: false, scavenge: { repairHistory: false }, ...options });
@@ -277,7 +277,7 @@ export async function readIndexEntries(storage: Storage): Promise<{ table: strin
   return entries;
 }
 
-async function readHistory(open: OpenStore, stream: string): Promise<HistoryEvent[]> {
+async function readHistory(open: DirectoryStore, stream: string): Promise<HistoryEvent[]> {
   const events = await readWholeStream(open.store, stream, 'forward', 1_000);
   return (events as StoredEvent[]).map((event) => ({ type: event.type, data: JSON.parse(decodeText(event.data)) as Record<string, unknown> }));
 }

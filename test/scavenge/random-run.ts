@@ -6,7 +6,7 @@ import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts
 import type { ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { ScavengeOptions } from '../../core/scavenge/api.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
@@ -84,7 +84,7 @@ class History {
   readonly #memTableEntriesMax: number;
   readonly #stepsBack: boolean;
   #states: ScavengeStates;
-  #open: OpenStore | null = null;
+  #open: DirectoryStore | null = null;
   #jobs: Jobs | null = null;
   #carried: ReadonlyMap<number, Reason> = new Map();
   #interruption: (() => void) | null = null;

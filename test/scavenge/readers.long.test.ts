@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { AllPosition, NewEvent, StoredEvent, SubscriptionMessage } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/base/text.ts';
@@ -60,7 +60,7 @@ class Follower {
   }
 }
 
-async function readAll(open: OpenStore, direction: 'forward' | 'backward'): Promise<StoredEvent[]> {
+async function readAll(open: DirectoryStore, direction: 'forward' | 'backward'): Promise<StoredEvent[]> {
   const events: StoredEvent[] = [];
   for (let from: AllPosition | 'start' | 'end' = direction === 'forward' ? 'start' : 'end'; ;) {
     const page = await open.store.readAll({ direction, from, count: 50 });
@@ -74,7 +74,7 @@ function keptOf(events: readonly StoredEvent[]): string[] {
   return events.filter((e) => KEPT.includes(e.stream)).map((e) => `${e.number}@${e.stream}`);
 }
 
-async function play(open: OpenStore): Promise<void> {
+async function play(open: DirectoryStore): Promise<void> {
   const random = new Random(5);
   const { store, scavenger } = open;
   const written: string[] = [];

@@ -12,7 +12,7 @@ import type { Storage, StorageFile } from '../../core/ports/storage.ts';
 import { DRY_RUN_JOB } from '../../core/scavenge/dry-run.ts';
 import { EXPLAIN_JOB } from '../../core/scavenge/explain.ts';
 import { proveErased } from '../../core/scavenge/erasure/erasure.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
@@ -56,7 +56,7 @@ class HeldStorage extends FilesystemStorage {
 
 let root = '';
 let held: HeldStorage;
-let open: OpenStore;
+let open: DirectoryStore;
 /** Jobs that read through `held`. */
 const heldNames = new Set([EXPLAIN_JOB, DRY_RUN_JOB, VERIFY_CHUNK_JOB]);
 let jobs: Jobs;

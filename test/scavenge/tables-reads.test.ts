@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { isSkuaError } from '../../core/base/errors.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import type { StoredEvent } from '../../core/streams/api.ts';
 import { readWholeAll, readWholeStream } from '../support/oracle.ts';
 import { checkRow, nameOf } from './notation-check.ts';
@@ -12,7 +12,7 @@ import { bySize } from '../support/run-size.ts';
 /** Row 125 and those behind it: what readers see after a run. */
 
 /** Labels of the records of `$all` before the scavenge point. */
-async function allLabels(open: OpenStore, world: World, direction: 'forward' | 'backward', count: number): Promise<string[]> {
+async function allLabels(open: DirectoryStore, world: World, direction: 'forward' | 'backward', count: number): Promise<string[]> {
   const byPosition = new Map(world.log.records.map((record) => [record.position, record.label]));
   const events = await readWholeAll(open.store, direction, count);
   return events.map((event) => byPosition.get(event.preparePosition)).filter((label) => label !== undefined && label !== 'SP') as string[];
@@ -20,7 +20,7 @@ async function allLabels(open: OpenStore, world: World, direction: 'forward' | '
 
 test('row 125: two events of a, then 2738 of b in the first chunk; M0(a){tb=MAX}, SP', async () => {
   let world: World | null = null;
-  const inspect = async (open: OpenStore): Promise<void> => {
+  const inspect = async (open: DirectoryStore): Promise<void> => {
     const left = world!.log.records.filter((record) => record.label !== 'a0');
     const labels = left.map((record) => record.label).filter((label) => label !== 'SP');
     expect(await allLabels(open, world!, 'forward', 1_000)).toEqual(labels);
@@ -80,7 +80,7 @@ describe('16.12 reads after a run', () => {
 });
 
 /** Number of the first event that reads of one event each find, going on where each read says. */
-async function firstFound(open: OpenStore, start: number): Promise<number | null> {
+async function firstFound(open: DirectoryStore, start: number): Promise<number | null> {
   let from = start;
   for (let reads = 0; reads < 20; reads++) {
     const page = await open.store.readStream('a', { direction: 'forward', from, count: 1 });

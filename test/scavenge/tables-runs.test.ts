@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { decodeText } from '../../core/base/text.ts';
 import { STATUS_ACTIVE } from '../../core/ports/scavenge-state.ts';
 import type { OriginalStreamData, ScavengeStage } from '../../core/ports/scavenge-state.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { checkRow, expectWorld } from './notation-check.ts';
 import type { Expectation } from './notation-check.ts';
 import { pointOf } from './notation-log.ts';
@@ -46,7 +46,7 @@ async function succeeds(world: World, options: RunOptions = {}): Promise<Run> {
   return run;
 }
 
-async function pointsIn(open: OpenStore): Promise<[number, string][]> {
+async function pointsIn(open: DirectoryStore): Promise<[number, string][]> {
   const page = await open.store.readStream('$scavengePoints', { direction: 'forward', from: 0, count: 100 });
   return page.events.map((event) => [event.number, decodeText(event.data)]);
 }

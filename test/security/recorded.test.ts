@@ -4,7 +4,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { createSecurity, type RunningSecurity } from '../../core/security/security.ts';
 import { formatUserRecord, parseUserRecord } from '../../core/security/user-streams.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { installFiles, unpackSet } from '../support/fixtures.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -12,7 +12,7 @@ import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { CONFIG, outcome } from './kit.ts';
 
-let opened: OpenStore;
+let opened: DirectoryStore;
 let security: RunningSecurity;
 let endAfterStart: number;
 

@@ -1,7 +1,7 @@
 import { describe, it } from 'vitest';
 import type { ObjectInstance } from '../../core/shared-log/api.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
-import type { EventStore } from '../../core/streams/api.ts';
+import { layer, performWrite } from '../../core/streams/layer/layer.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { agreesWithModel } from '../support/model-run.ts';
@@ -27,15 +27,10 @@ function onBucket(instances: number): Subject {
     const opened: ObjectInstance[] = [];
     for (let i = 0; i < instances; i++) opened.push(await openObjectStore(world(), SMALL));
     let turn = 0;
-    const store = new Proxy({} as EventStore, {
-      get: (_, name) => {
-        // An instance that has read nothing since does not know of the others' writes.
-        if (name === 'end') return Math.max(...opened.map((instance) => instance.store.end));
-        const next = opened[turn++ % instances]!.store;
-        const value = next[name as keyof EventStore] as unknown;
-        return typeof value === 'function' ? (value as (...args: unknown[]) => unknown).bind(next) : value;
-      },
-    });
+    const next = () => opened[turn++ % instances]!.store;
+    // An instance that has read nothing since does not know of the others' writes.
+    const ends = { get end() { return Math.max(...opened.map((instance) => instance.store.end)); } };
+    const store = layer(ends, { write: (write) => performWrite(next(), write), read: (call) => call(next()), follow: (call) => call(next()), wait: (call) => call(next()) });
     return { store, close: async () => { for (const instance of opened) await instance.close(); } };
   };
   const after = async (i: number) => { if (i % 4 === 3) await compact(world(), { commitsMax: 1 + (i % 7), bloomFilters: i % 8 === 3 }); };

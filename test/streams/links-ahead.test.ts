@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { SkuaError } from '../../core/base/errors.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage, StorageFile } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY, type StreamPage } from '../../core/streams/api.ts';
 import { openTestStore } from '../support/test-store.ts';
 import { event } from './setup.ts';
@@ -94,13 +94,13 @@ async function filled(targetBytes = 100): Promise<MemoryStorage> {
 }
 
 /** Opens the store with nothing of the targets in its cache. */
-async function opened(storage: Storage): Promise<OpenStore> {
+async function opened(storage: Storage): Promise<DirectoryStore> {
   const open = await openTestStore({ storage, cacheBytes: 0 });
   for (let round = 0; round < 2; round++) await open.store.readStream('tail', { direction: 'forward', from: 0, count: TAIL });
   return open;
 }
 
-const read = ({ store }: OpenStore, bytesMax?: number): Promise<StreamPage> => store.readStream('l', { direction: 'forward', from: 0, count: TARGETS, resolveLinks: true, ...(bytesMax !== undefined && { bytesMax }) });
+const read = ({ store }: DirectoryStore, bytesMax?: number): Promise<StreamPage> => store.readStream('l', { direction: 'forward', from: 0, count: TARGETS, resolveLinks: true, ...(bytesMax !== undefined && { bytesMax }) });
 const brief = ({ events, nextEventNumber, isEnd, isCut }: StreamPage) => [events.map((e) => [e.stream, e.number, e.link?.number ?? null, e.linkTargetMissing, e.data.length]), nextEventNumber, isEnd, isCut];
 
 describe('the targets of a page of links', () => {

@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { NewEvent, StoredEvent } from '../../core/streams/api.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
@@ -28,7 +28,7 @@ function event(random: Random, data: Uint8Array): NewEvent {
 }
 
 /** Records of all sizes that are read in different ways, between others of 25 kB, a third of which a scavenge removes. */
-async function fill(open: OpenStore, rounds = ROUNDS): Promise<Written> {
+async function fill(open: DirectoryStore, rounds = ROUNDS): Promise<Written> {
   const random = new Random(17);
   const written: Written = new Map(STREAMS.map((name) => [name, []]));
   for (let i = 0; i < rounds; i++) {
@@ -42,7 +42,7 @@ async function fill(open: OpenStore, rounds = ROUNDS): Promise<Written> {
   return written;
 }
 
-async function expectPages(open: OpenStore, stream: string, expected: readonly Uint8Array[], count: number): Promise<StoredEvent[]> {
+async function expectPages(open: DirectoryStore, stream: string, expected: readonly Uint8Array[], count: number): Promise<StoredEvent[]> {
   const seen: StoredEvent[] = [];
   for (let from = 0; ;) {
     const page = await open.store.readStream(stream, { direction: 'forward', from, count });
@@ -55,7 +55,7 @@ async function expectPages(open: OpenStore, stream: string, expected: readonly U
 }
 
 /** What was read first must still be right when all has been read. */
-async function expectAll(open: OpenStore, written: Written): Promise<void> {
+async function expectAll(open: DirectoryStore, written: Written): Promise<void> {
   const seen: { stream: string; events: StoredEvent[] }[] = [];
   for (const count of [4_000, 7, 40, 40]) {
     await Promise.all(STREAMS.map(async (stream) => { seen.push({ stream, events: await expectPages(open, stream, written.get(stream)!, count) }); }));

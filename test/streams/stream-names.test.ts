@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import type { ReadAllOptions } from '../../core/streams/api.ts';
 import { type NamesWanted, SLICE_BYTES_MAX, StreamNames } from '../../core/streams/find-names/find-names.ts';
 import { encodeText } from '../../core/base/text.ts';
@@ -104,7 +104,7 @@ describe('names of streams', () => {
 
 describe('a slice', () => {
   /** What a slice asks of the store. */
-  function counted(open: OpenStore, onPage: () => Promise<void>) {
+  function counted(open: DirectoryStore, onPage: () => Promise<void>) {
     const asked: ReadAllOptions[] = [];
     const store = {
       get end() { return open.store.end; },

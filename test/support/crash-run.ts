@@ -1,4 +1,4 @@
-import type { OpenStore } from '../../core/store/store.ts';
+import type { DirectoryStore } from '../../core/store/store.ts';
 import { findLosses } from './check-store.ts';
 import { codeOf } from './crash.ts';
 import { FaultyStorage } from './faulty-storage.ts';
@@ -22,13 +22,13 @@ export interface Run {
   readonly storage: FaultyStorage;
   readonly requests: readonly Request[];
   /** The store, when it could be opened; it may have stopped since. */
-  readonly opened: OpenStore | null;
+  readonly opened: DirectoryStore | null;
   /** Code of the error that opening ended with. */
   readonly openError: string | null;
   readonly nowMs: number;
 }
 
-export function openOn(storage: FaultyStorage, seed: number, clock = new ManualClock(TEST_NOW_MS, 'microtask')): Promise<OpenStore> {
+export function openOn(storage: FaultyStorage, seed: number, clock = new ManualClock(TEST_NOW_MS, 'microtask')): Promise<DirectoryStore> {
   return openTestStore({ storage, clock, seed, chunkSizeBytes: CHUNK_BYTES, memTableEntriesMax: MEM_TABLE_ENTRIES });
 }
 
@@ -57,7 +57,7 @@ export async function runFaulty(options: RunOptions): Promise<Run> {
 export async function workOn(storage: FaultyStorage, options: WorkOptions): Promise<Run> {
   const clock = new ManualClock(TEST_NOW_MS, 'microtask');
   const requests: Request[] = [];
-  let opened: OpenStore;
+  let opened: DirectoryStore;
   try {
     opened = await openOn(storage, options.seed, clock);
   } catch (error) {
@@ -87,7 +87,7 @@ export async function checkAfterCrash(run: Run, outcome: Outcome): Promise<strin
 
 /** `losesPower`: once it was written to, instead of a stop. What was seen before is looked for in what is left then. */
 export async function checkOpened(storage: FaultyStorage, run: Run, losesPower = false): Promise<string[]> {
-  let opened: OpenStore;
+  let opened: DirectoryStore;
   try {
     opened = await openOn(storage, 99);
   } catch (error) {

@@ -4,7 +4,7 @@ import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { openStore } from '../../core/store/store.ts';
-import type { OpenStore, OpenStoreOptions, StoreIndexOptions, StoreLogOptions, StoreScavengeOptions, StoreWorld } from '../../core/store/store.ts';
+import type { DirectoryStore, OpenStoreOptions, Store, StoreIndexOptions, StoreLogOptions, StoreScavengeOptions, StoreWorld } from '../../core/store/store.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -49,15 +49,15 @@ export interface TestStoreOptions extends Partial<FlatStoreOptions> {
   readonly seed?: number;
 }
 
-/** Opens stores elsewhere than on the storage, which then only tells which store is meant; null: there. */
-export const elsewhere: { open: ((options: TestStoreOptions) => Promise<OpenStore>) | null } = { open: null };
+/** Opens stores elsewhere than on the storage, which then only tells which store is meant; null: there. Tests that run there, too, use what every store has. */
+export const elsewhere: { open: ((options: TestStoreOptions) => Promise<Store>) | null } = { open: null };
 
 /**
  * Opens the store on a storage with everything else driven by the test. The history of scavenges is not repaired unless the
  * test asks for it, since that writes to the log.
  */
-export function openTestStore(options: TestStoreOptions): Promise<OpenStore> {
-  if (elsewhere.open !== null) return elsewhere.open(options);
+export function openTestStore(options: TestStoreOptions): Promise<DirectoryStore> {
+  if (elsewhere.open !== null) return elsewhere.open(options) as Promise<DirectoryStore>;
   const { seed = 1, ...chosen } = options;
   const clock = chosen.clock ?? new ManualClock(TEST_NOW_MS, 'microtask');
   const ids = chosen.ids ?? new SeededIds(seed);

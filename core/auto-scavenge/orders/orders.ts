@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { LastReply, NoReply, ScavengeOrder, StartReply, StopReply } from '../../ports/nodes.ts';
-import type { LastScavenge, ScavengeOptions, Scavenger } from '../../scavenge/api.ts';
+import type { LastScavenge, ScavengeControl, ScavengeOptions, ScavengeView } from '../../scavenge/api.ts';
 import type { StoredEvent } from '../../streams/api.ts';
 import { parseFact } from '../facts.ts';
 import { CYCLES_STREAM } from '../streams.ts';
@@ -18,7 +18,7 @@ import type { CyclesStore } from '../streams.ts';
  *   this node either, will count it as lost, and go on with the next.
  */
 interface OrdersParts {
-  readonly scavenger: Scavenger;
+  readonly scavenger: Pick<ScavengeControl & ScavengeView, 'start' | 'stop' | 'current' | 'last'>;
   /** This node's copy of the log. */
   readonly store: CyclesStore;
   /**
@@ -67,7 +67,7 @@ export class ScavengeOrders {
 
   /**
    * Starts a run, or says which one this order has started. Errors: `late_order` (data: clusterScavengeId, attempt,
-   * seen), `bad_option`, those of `Scavenger.start`, and of the log where it can't be asked.
+   * seen), `bad_option`, those of `ScavengeControl.start`, and of the log where it can't be asked.
    */
   async start(order: ScavengeOrder, options: ScavengeOptions = {}): Promise<{ readonly scavengeId: string }> {
     checkOrder(order);
@@ -125,7 +125,7 @@ export class ScavengeOrders {
     return leaseMs !== null && clock.monotonicMs() - askedMs >= leaseMs;
   }
 
-  /** As `Scavenger.last`, but a run that ended because nobody asked for it was interrupted, not stopped. */
+  /** As `ScavengeView.last`, but a run that ended because nobody asked for it was interrupted, not stopped. */
   last(): LastScavenge | null {
     const last = this.#parts.scavenger.last();
     return last !== null && last.scavengeId === this.#abandoned && last.result === 'Stopped' ? { ...last, result: 'Interrupted' } : last;

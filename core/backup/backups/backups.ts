@@ -68,7 +68,7 @@ export interface BackupRequest {
 export interface NodeBackupsParts extends PauseParts {
   /** Where the repository is; null when none is configured. */
   readonly place: string | null;
-  readonly scavenger: PauseParts['scavenger'] & Pick<Scavenger, 'hold'>;
+  readonly scavenger: (PauseParts['scavenger'] & Pick<Scavenger, 'hold'>) | null;
   /** Holds the files of the store. */
   readonly hold: () => Promise<StoreHold>;
   /** Makes a backup of what is held, off the request loop. */
@@ -124,7 +124,7 @@ export class NodeBackups implements Backups {
     if (place === null) throw backupOff();
     if (this.#running !== null) throw new SkuaError('backup_running', `The backup ${this.#running.backupId} is being made: wait for its end, or end it with DELETE /admin/backup/current.`, { backupId: this.#running.backupId });
     // Until the files are held: no scavenge comes in between.
-    const release = options.pauseScavenge === true ? () => {} : scavenger.hold();
+    const release = options.pauseScavenge === true || scavenger === null ? () => {} : scavenger.hold();
     const running: Running = {
       backupId: guidToText(guidFromUuidBytes(ids.uuidBytes()), 0), cause, options, aborting: new AbortController(), startedMs: clock.nowMs(), startedMonotonicMs: clock.monotonicMs(),
       phase: 'Starting', copyingMonotonicMs: 0, bytesDone: 0, bytesTotal: 0,

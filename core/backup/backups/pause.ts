@@ -8,8 +8,11 @@ import type { Scavenger } from '../../scavenge/api.ts';
 const RESUMES_MAX = 30;
 const RESUME_PAUSE_MS = 1_000;
 
+type PausedScavenger = Pick<Scavenger, 'current' | 'last' | 'lastOptions' | 'stop' | 'start'>;
+
 export interface PauseParts {
-  readonly scavenger: Pick<Scavenger, 'current' | 'last' | 'lastOptions' | 'stop' | 'start'>;
+  /** Null where no scavenge has to stop for a backup. */
+  readonly scavenger: PausedScavenger | null;
   /** Null where nothing is scheduled. */
   readonly autoScavenge: Pick<AutoScavenge, 'enabled' | 'status' | 'pause' | 'resume'> | null;
   readonly clock: Clock;
@@ -36,10 +39,10 @@ export async function pauseScavenges(parts: PauseParts): Promise<() => Promise<v
         await autoScavenge.pause();
       }
     }
-    const scavengeId = running(scavenger);
-    if (scavengeId === null) return resume;
+    const scavengeId = scavenger === null ? null : running(scavenger);
+    if (scavenger === null || scavengeId === null) return resume;
     // The cycle itself goes on with a run of its own.
-    if (scavengeId !== ownedByCycle) undo.push(() => startAgain(parts, scavengeId));
+    if (scavengeId !== ownedByCycle) undo.push(() => startAgain(scavenger, log, scavengeId));
     log.info('the scavenge is stopped for a backup', { scavengeId });
     await stopped(scavenger, scavengeId);
     return resume;
@@ -50,12 +53,12 @@ export async function pauseScavenges(parts: PauseParts): Promise<() => Promise<v
 }
 
 /** Dry runs change nothing, so they may go on. */
-function running(scavenger: PauseParts['scavenger']): string | null {
+function running(scavenger: PausedScavenger): string | null {
   const current = scavenger.current();
   return current !== null && scavenger.last()?.scavengeId === current ? current : null;
 }
 
-async function stopped(scavenger: PauseParts['scavenger'], scavengeId: string): Promise<void> {
+async function stopped(scavenger: PausedScavenger, scavengeId: string): Promise<void> {
   try {
     await scavenger.stop(scavengeId);
   } catch (error) {
@@ -65,11 +68,11 @@ async function stopped(scavenger: PauseParts['scavenger'], scavengeId: string): 
 }
 
 /** A run that ended by itself just before it would have been stopped has nothing left to do. */
-async function startAgain({ scavenger, log }: PauseParts, stoppedId: string): Promise<void> {
+async function startAgain(scavenger: PausedScavenger, log: Log, stoppedId: string): Promise<void> {
   const last = scavenger.last();
   if (last?.scavengeId !== stoppedId || last.result !== 'Stopped') return;
   try {
-    const { scavengeId } = await scavenger.start(scavenger.lastOptions?.() ?? {});
+    const { scavengeId } = await scavenger.start(scavenger.lastOptions());
     log.info('the scavenge that was stopped for a backup goes on', { stoppedId, scavengeId });
   } catch (error) {
     log.warn('the scavenge that was stopped for a backup could not be started again: start it with POST /admin/scavenge, and it goes on where it stopped', { stoppedId, error: String(error) });

@@ -1,6 +1,6 @@
 import { SkuaError } from '../../base/errors.ts';
 import type { ErrorCode } from '../../base/errors.ts';
-import type { NewEvent, UnchangedStream } from '../../streams/api.ts';
+import type { StoreWrite, StreamCheck, StreamWrite, UnchangedStream } from '../../streams/api.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 
 /** What one member sends another to be written, as values: POST `/cluster/append`. */
@@ -13,15 +13,12 @@ export interface Writer {
   readonly asks: 'list' | 'administrators' | 'nothing';
 }
 
-export interface CarriedWrite {
+/** A `StoreWrite` with what stands for `authorize` there. */
+export interface CarriedWrite extends Pick<StoreWrite, 'kind' | 'isRepeatable'> {
   readonly by: Writer;
-  /** `streams` is `appendToStreams`; the others write one stream. */
-  readonly kind: 'append' | 'streams' | 'soft' | 'hard';
-  readonly writes: readonly { readonly stream: string; readonly expectedVersion: number; readonly events: readonly NewEvent[] }[];
-  /** Of `streams`; `isAsked`: the caller must be allowed to write to that stream to know of it. */
-  readonly checks: readonly { readonly stream: string; readonly expectedVersion: number; readonly isAsked: boolean }[];
-  /** Of `streams`. */
-  readonly isRepeatable: boolean;
+  readonly writes: readonly Omit<StreamWrite, 'authorize'>[];
+  /** `isAsked`: the caller must be allowed to write to that stream to know of it. */
+  readonly checks: readonly (Omit<StreamCheck, 'authorize'> & { readonly isAsked: boolean })[];
   /** What must not have been written to meanwhile. */
   readonly unchanged: readonly UnchangedStream[];
   /** When it had arrived as a whole, or earlier, by the wall clock of the member that it is sent to, as far as the sender knows that clock; null where it does not. */

@@ -13,7 +13,7 @@ import { listTail, readTail } from '../../shared-log/tail/tail.ts';
 import type { Epoch } from '../../ports/peers.ts';
 import type { Scavenger } from '../../scavenge/api.ts';
 import type { ScavengeStore } from '../../scavenge/api.ts';
-import { type OpenStore, openStore, type OpenStoreOptions, type SharedOpening } from '../../store/store.ts';
+import { type DirectoryStore, openStore, type OpenStoreOptions, type SharedOpening } from '../../store/store.ts';
 import type { EventStore } from '../../streams/api.ts';
 import type { EventStoreInternals } from '../../streams/streams.ts';
 import type { MemberLog } from '../api.ts';
@@ -23,7 +23,7 @@ import { copyClosed, CopyLog, epochOfEvent, type OpenCopy } from './member-log.t
 import { placeInTail } from './place-in-tail.ts';
 import { prepareCopy } from './prepare-copy.ts';
 import { clearScavengeDue, isScavengeDue } from './scavenge-due.ts';
-import { SwitchingScavenger, SwitchingStore } from './switching.ts';
+import { SwitchingScavenger, switchingStore } from './switching.ts';
 import { WatchedObjects } from './watched-objects.ts';
 import { background } from '../../base/background.ts';
 
@@ -40,7 +40,7 @@ export interface MemberStoreOptions {
 }
 
 /** The store of a member of a cluster. Where its copy has to be opened again it does that by itself; meanwhile calls reject with `not_ready`. */
-export interface MemberStore extends OpenStore {
+export interface MemberStore extends DirectoryStore {
   readonly log: MemberLog;
 }
 
@@ -78,7 +78,7 @@ export async function openMemberStore(options: MemberStoreOptions): Promise<Memb
 
 /** One opening of the copy. */
 interface Opening {
-  readonly open: OpenStore;
+  readonly open: DirectoryStore;
   readonly copy: OpenCopy;
 }
 
@@ -107,19 +107,19 @@ class Member implements MemberStore {
     this.#world = world;
     this.log = log;
     this.failed = new Promise((resolve) => { this.#fail = resolve; });
-    this.store = new SwitchingStore(() => this.#opening?.open.store ?? null, () => this.#current().store, log);
+    this.store = switchingStore(() => this.#opening?.open.store ?? null, () => this.#current().store, log);
     this.scavenger = new SwitchingScavenger(() => this.#opening?.open.scavenger ?? null, () => this.#current().scavenger);
   }
 
   get chunkSizeBytes(): number { return this.#chunkSizeBytes; }
-  get proofChain(): OpenStore['proofChain'] { return this.#opening?.open.proofChain ?? null; }
-  status(): ReturnType<OpenStore['status']> { return this.#current().status(); }
-  chunkMap(since: string | null): ReturnType<OpenStore['chunkMap']> { return this.#current().chunkMap(since); }
+  get proofChain(): DirectoryStore['proofChain'] { return this.#opening?.open.proofChain ?? null; }
+  status(): ReturnType<DirectoryStore['status']> { return this.#current().status(); }
+  chunkMap(since: string | null): ReturnType<DirectoryStore['chunkMap']> { return this.#current().chunkMap(since); }
   mergeIndexes(): string { return this.#current().mergeIndexes(); }
-  async hold(): ReturnType<OpenStore['hold']> { return this.#current().hold(); }
-  shippableLog(): ReturnType<OpenStore['shippableLog']> { return this.#current().shippableLog(); }
+  async hold(): ReturnType<DirectoryStore['hold']> { return this.#current().hold(); }
+  shippableLog(): ReturnType<DirectoryStore['shippableLog']> { return this.#current().shippableLog(); }
 
-  #current(): OpenStore {
+  #current(): DirectoryStore {
     if (this.#opening === null) throw copyClosed(this.log.trouble);
     return this.#opening.open;
   }
@@ -265,7 +265,7 @@ class CopyOpening implements SharedOpening {
 
   get copy(): OpenCopy { return this.#copy!; }
 
-  async run(): Promise<OpenStore> {
+  async run(): Promise<DirectoryStore> {
     const { store } = this.#options;
     this.#manifest = await openPrefix(this.#world, { ...this.#options.log, mustExist: true });
     return openStore({ ...store, log: { ...store.log, chunkSizeBytes: this.#manifest.chunkSizeBytes, writeEpoch: false, isCopy: true }, shared: this });

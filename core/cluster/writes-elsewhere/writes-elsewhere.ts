@@ -4,7 +4,7 @@ import { sinceMs, stampOf } from '../../ports/stamp.ts';
 import { nodeKey } from '../../ports/nodes.ts';
 import { SYSTEM } from '../../base/principal.ts';
 import type { ScavengeStore } from '../../scavenge/api.ts';
-import type { AppendResult, EventStore, NewEvent } from '../../streams/api.ts';
+import type { AppendResult, EventStore, NewEvent, StoreWrite } from '../../streams/api.ts';
 import { decodeText } from '../../base/text.ts';
 import type { ClusterMember } from '../api.ts';
 import { FOR_OTHERS } from '../ask-leader/ask-leader.ts';
@@ -40,9 +40,12 @@ interface WritesElsewhereParts {
   readonly breath: () => Promise<void>;
 }
 
+/** A write as it waits; when it had arrived is said by the clock of the member that it is sent to. */
+export type Carried = Omit<CarriedWrite, 'atMs'>;
+
 /** A write, how long it may wait, and how this member decides it where nobody else does. */
 export interface HeldCarried {
-  readonly write: Omit<CarriedWrite, 'atMs'>;
+  readonly write: Carried;
   readonly held: HeldWrite;
   here(): Promise<unknown>;
 }
@@ -100,7 +103,7 @@ export class WritesElsewhere {
     for (;;) {
       if (!this.takes(null)) return store.append(stream, expectedVersion, events);
       try {
-        return await this.write(newOrder(), { write: { ...NOTHING, by: OWN, writes: [{ stream, expectedVersion, events }] }, held: patience.begin(STAYS), here: () => store.append(stream, expectedVersion, events) });
+        return await this.write(newOrder(), { write: carriedOf({ kind: 'append', writes: [{ stream, expectedVersion, events }], checks: [], isRepeatable: true }, OWN), held: patience.begin(STAYS), here: () => store.append(stream, expectedVersion, events) });
       } catch (error) {
         if (!isSkuaError(error, 'write_expired') || sinceMs(begunAt, patience.clock) > OWN_MS) throw error;
       }
@@ -157,8 +160,14 @@ export class WritesElsewhere {
 export const STAYS = (): boolean => false;
 /** The member itself. */
 export const OWN: Writer = { name: SYSTEM.name, roles: SYSTEM.roles, asks: 'nothing' };
-/** What most writes leave out. */
-export const NOTHING = { kind: 'append', checks: [], isRepeatable: true, unchanged: [] } as const satisfies Partial<CarriedWrite>;
+
+/** A write for another member to decide. What it asks here does not go with it, but for what must be unchanged. */
+export function carriedOf({ kind, isRepeatable, writes, checks }: StoreWrite, by: Writer, unchanged: CarriedWrite['unchanged'] = []): Carried {
+  return {
+    kind, isRepeatable, by, unchanged, writes: writes.map(({ stream, expectedVersion, events }) => ({ stream, expectedVersion, events })),
+    checks: checks.map(({ stream, expectedVersion, authorize }) => ({ stream, expectedVersion, isAsked: authorize !== undefined })),
+  };
+}
 
 /** Events have ids, by which a repeat is known; a deletion has none. */
 function isRepeated({ write: { kind, isRepeatable } }: HeldCarried): boolean {

@@ -1,7 +1,8 @@
-import type { AutoScavenge, CyclesStore } from '../../auto-scavenge/api.ts';
+import type { AutoScavenge } from '../../auto-scavenge/api.ts';
 import { type AutoScavengeConfig, createAutoScavenge } from '../../auto-scavenge/auto-scavenge.ts';
 import type { NodeAddress } from '../../ports/nodes.ts';
 import type { Schedule } from '../../ports/schedule.ts';
+import { layer, performWrite } from '../../streams/layer/layer.ts';
 import type { ObjectInstance, ObjectWorld } from '../api.ts';
 import { createObjectNodes } from '../control/control.ts';
 
@@ -41,13 +42,7 @@ interface Driven {
 async function driven({ world, schedule, config, self, open }: DriveParts): Promise<Driven> {
   const instance = await open();
   const { store, internals } = instance;
-  const read: CyclesStore & { readonly end: number } = {
-    append: (...args) => store.append(...args),
-    readStream: (...args) => internals.readStream(...args),
-    streamInfo: (stream) => internals.streamInfo(stream),
-    streamInfoNow: (stream) => internals.streamInfoNow?.(stream) ?? null,
-    get end() { return internals.end; },
-  };
+  const read = layer(internals, { write: (write) => performWrite(store, write) });
   const nodes = createObjectNodes({ world, store: read, self });
   return { instance, driver: createAutoScavenge({ ...world, store: read, nodes, schedule }, config) };
 }

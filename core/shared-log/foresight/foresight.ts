@@ -52,7 +52,7 @@ export class Foresight {
     this.#parts = parts;
   }
 
-  /** As `Scavenger.explain`. Rejects with `aborted` when the signal ends it, besides. */
+  /** As `ScavengeView.explain`. Rejects with `aborted` when the signal ends it, besides. */
   async explain(stream: string, signal: AbortSignal = this.#closing.signal): Promise<Explanation> {
     this.#refuseClosed();
     if (this.#explaining.size >= EXPLAINS_MAX) throw new SkuaError('too_busy', `${EXPLAINS_MAX} streams are being explained already: try again later.`, { limit: EXPLAINS_MAX });
@@ -65,7 +65,7 @@ export class Foresight {
     }
   }
 
-  /** As `Scavenger.startDryRun`: one at a time. */
+  /** As `ScavengeControl.startDryRun`: one at a time. */
   startDryRun(asked: ScavengeOptions = {}): { readonly scavengeId: string } {
     const options = checkedOptions(asked);
     this.#refuseClosed();
@@ -87,7 +87,7 @@ export class Foresight {
     this.#active = null;
   }
 
-  /** As `Scavenger.dryRun`. */
+  /** As `ScavengeView.dryRun`. */
   dryRun(scavengeId: string): DryRunReport | null {
     const outcome = this.#outcomes.get(scavengeId);
     if (outcome === undefined) throw new SkuaError('scavenge_not_found', 'Scavenge Id does not exist', { scavengeId });

@@ -95,10 +95,10 @@ export class Refresher {
    * then stand still until that manifest is an old one too, so it may need more than two tries. Rejects with `log_corrupt` when the newest
    * manifest names the file: then it was damage. Only for work that wrote nothing when it rejects with `file_not_found`.
    */
-  async again<T>(work: () => Promise<T>): Promise<T> {
+  async again<T, Given>(work: (given: Given) => Promise<T>, given: Given): Promise<T> {
     for (let tries = 0; tries < LOADS_MAX; tries++) {
       try {
-        return await work();
+        return await work(given);
       } catch (error) {
         if (!isSkuaError(error, 'file_not_found')) throw error;
         await this.replaced(error);

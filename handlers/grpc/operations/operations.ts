@@ -1,6 +1,7 @@
 import { isSkuaError } from '../../../core/base/errors.ts';
 import type { AuditAction } from '../../../core/ports/audit.ts';
 import { noteForAudit } from '../../http/context.ts';
+import { scavengerOf } from '../../http/presence.ts';
 import type { App } from '../../http/context.ts';
 import type { NodeControl } from '../../http/node-control.ts';
 import { unary } from '../call.ts';
@@ -25,7 +26,7 @@ async function startScavenge({ options }: StartScavengeReq, call: GrpcCall): Pro
   const { threadCount } = options;
   const details = { threadCount };
   try {
-    const { scavengeId } = await call.app.scavenger.start(threadCount > 0 ? { threads: threadCount } : {});
+    const { scavengeId } = await scavengerOf(call.app).start(threadCount > 0 ? { threads: threadCount } : {});
     noteForAudit(call.call, { target: scavengeId, details });
     return { scavengeId, scavengeResult: ScavengeResult.Started };
   } catch (error) {
@@ -40,7 +41,7 @@ async function startScavenge({ options }: StartScavengeReq, call: GrpcCall): Pro
 async function stopScavenge({ options }: StopScavengeReq, call: GrpcCall): Promise<ScavengeResp> {
   noteForAudit(call.call, { target: options?.scavengeId ?? null });
   if (options === undefined) throw new MalformedMessage('options are not set');
-  const scavengeId = await call.app.scavenger.stop(options.scavengeId);
+  const scavengeId = await scavengerOf(call.app).stop(options.scavengeId);
   noteForAudit(call.call, { target: scavengeId });
   return { scavengeId, scavengeResult: ScavengeResult.Stopped };
 }

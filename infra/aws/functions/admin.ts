@@ -36,7 +36,7 @@ export const handler = httpHandler({
         if (CONNECTORS.test(pathname)) await webhooks?.resume();
         return app(request);
       },
-      settled: () => store.settled(),
+      settled: () => opened.settled(),
     };
   },
 });

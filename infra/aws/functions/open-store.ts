@@ -1,16 +1,11 @@
-import type { ByteShare } from '../../../core/base/byte-budget.ts';
-import { SkuaError } from '../../../core/base/errors.ts';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../../core/shared-log/api.ts';
 import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { ObjectFailures } from '../../../core/shared-log/shared-failures/shared-failures.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
-import type { Scavenger } from '../../../core/scavenge/api.ts';
 import { createSecurity } from '../../../core/security/security.ts';
 import type { RunningSecurity } from '../../../core/security/security.ts';
-import type {
-  AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage, StreamWrite, SubscribeAllOptions,
-  SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage,
-} from '../../../core/streams/api.ts';
+import type { EventStore } from '../../../core/streams/api.ts';
+import { layer, performWrite } from '../../../core/streams/layer/layer.ts';
 import type { AppContext } from '../../../handlers/http/context.ts';
 import { logLevelOf } from '../../runtime/config/options.ts';
 import { VERSION } from '../../runtime/version.ts';
@@ -29,7 +24,9 @@ export interface FunctionStore {
   readonly settings: FunctionSettings;
   readonly world: ObjectWorld;
   readonly instance: ObjectInstance;
-  readonly store: SettledStore;
+  readonly store: EventStore;
+  /** Resolves when nothing is under way in the store any more, also nothing that something else was followed by; never rejects. */
+  settled(): Promise<void>;
 }
 
 /** The settings and the bucket. `hasUsers` as for `readSettings`. */
@@ -53,7 +50,7 @@ export async function openFunctionStore({ log }: Call, { hasUsers = true } = {})
     await world.objects.close().catch(() => {});
     throw error;
   });
-  return { settings, world, instance, store: new SettledStore(instance.store) };
+  return { settings, world, instance, ...settledStore(instance.store) };
 }
 
 /** What the handlers of every function have in common. */
@@ -71,56 +68,24 @@ export function commonContext({ settings: { values }, store, world }: FunctionSt
  * A store that knows what is under way in it. A function's process is frozen when its reply has been sent, so what was begun
  * in the background (a note about a refused call, say) must end before. Subscriptions and waits don't count: they end with their request.
  */
-export class SettledStore implements EventStore {
-  readonly #store: EventStore;
-  readonly #underWay = new Set<Promise<unknown>>();
-  readonly streamInfoNow?: (stream: string) => StreamInfo | null;
-
-  constructor(store: EventStore) {
-    this.#store = store;
-    if (store.streamInfoNow !== undefined) this.streamInfoNow = (stream) => store.streamInfoNow!(stream);
-  }
-
-  /** Resolves when nothing is under way any more, also nothing that something else was followed by; never rejects. */
-  async settled(): Promise<void> {
-    while (this.#underWay.size > 0) {
-      await Promise.allSettled(this.#underWay);
-      // Whatever goes on behind a promise has begun its next step by then.
-      await new Promise((resolve) => { setImmediate(resolve); });
-    }
-  }
-
-  get end(): number { return this.#store.end; }
-
-  append(stream: string, expectedVersion: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
-    return this.#watch(this.#store.append(stream, expectedVersion, events, authorize));
-  }
-
-  appendToStreams(writes: readonly StreamWrite[], options?: AppendToStreamsOptions): Promise<AppendToStreamsResult> {
-    return this.#watch(this.#store.appendToStreams(writes, options));
-  }
-
-  deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
-    return this.#watch(this.#store.deleteStream(stream, expectedVersion, kind, authorize));
-  }
-
-  readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> { return this.#watch(this.#store.readStream(stream, options)); }
-  readEvent(stream: string, number: number | 'last', resolveLinks?: boolean, share?: ByteShare): Promise<StoredEvent> { return this.#watch(this.#store.readEvent(stream, number, resolveLinks, share)); }
-  readAll(options: ReadAllOptions): Promise<AllPage> { return this.#watch(this.#store.readAll(options)); }
-  streamInfo(stream: string): Promise<StreamInfo> { return this.#watch(this.#store.streamInfo(stream)); }
-  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionMessage<number>> { return this.#store.subscribeToStream(stream, options); }
-  subscribeToAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionMessage<AllPosition>> { return this.#store.subscribeToAll(options); }
-  followStream(stream: string, options: SubscribeStreamOptions): AsyncIterable<SubscriptionPage<number>> { return this.#store.followStream(stream, options); }
-  followAll(options: SubscribeAllOptions): AsyncIterable<SubscriptionPage<AllPosition>> { return this.#store.followAll(options); }
-  waitForStream(stream: string, signal: AbortSignal): Promise<boolean> { return this.#store.waitForStream(stream, signal); }
-  waitForLog(position: number, signal: AbortSignal): Promise<boolean> { return this.#store.waitForLog(position, signal); }
-
-  #watch<T>(work: Promise<T>): Promise<T> {
-    const end = () => { this.#underWay.delete(work); };
-    this.#underWay.add(work);
+export function settledStore(store: EventStore): Pick<FunctionStore, 'store' | 'settled'> {
+  const underWay = new Set<Promise<unknown>>();
+  const watched = <T>(work: Promise<T>): Promise<T> => {
+    const end = () => { underWay.delete(work); };
+    underWay.add(work);
     work.then(end, end);
     return work;
-  }
+  };
+  return {
+    store: layer(store, { write: (write) => watched(performWrite(store, write)), read: (call) => watched(call(store)) }),
+    settled: async () => {
+      while (underWay.size > 0) {
+        await Promise.allSettled(underWay);
+        // Whatever goes on behind a promise has begun its next step by then.
+        await new Promise((resolve) => { setImmediate(resolve); });
+      }
+    },
+  };
 }
 
 /** Users, logins and access lists as on a node, over the same streams, with failed logins that all instances count together; null while security is off. The store is closed where that fails, for the next call opens it anew. */
@@ -144,20 +109,4 @@ export async function openedOrClosed<T>({ instance }: Pick<FunctionStore, 'insta
     await instance.close().catch(() => {});
     throw error;
   }
-}
-
-/** In functions that serve no routes of scavenges. */
-export const noScavenger: Scavenger = {
-  start: refuse, stop: refuse, startDryRun: refuse, dryRun: refuse, explain: refuse,
-  current: () => null,
-  last: () => null,
-  waiting: async () => null,
-  progress: () => null,
-  hold: () => () => {},
-  idle: async () => {},
-  close: async () => {},
-};
-
-async function refuse(): Promise<never> {
-  throw new SkuaError('not_found', 'Scavenges are the business of another function.');
 }

@@ -1,6 +1,6 @@
 import { createApp } from '../../../handlers/app.ts';
 import { httpHandler } from './http-function.ts';
-import { commonContext, noScavenger, openFunctionStore, openSecurity } from './open-store.ts';
+import { commonContext, openFunctionStore, openSecurity } from './open-store.ts';
 
 /** Streams, health and what describes the interface. */
 const PATHS = /^\/(?:streams\/.*|health\/.*|ping|info|openapi\.json)?$/;
@@ -10,6 +10,6 @@ export const handler = httpHandler({
   open: async (call) => {
     const opened = await openFunctionStore(call);
     const security = await openSecurity(opened);
-    return { fetch: createApp({ ...commonContext(opened), security, scavenger: noScavenger }), settled: () => opened.store.settled() };
+    return { fetch: createApp({ ...commonContext(opened), security, scavenger: null }), settled: () => opened.settled() };
   },
 });

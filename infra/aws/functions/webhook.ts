@@ -5,7 +5,7 @@ import { appOf } from '../../../handlers/http/context.ts';
 import type { App, AppContext, Call, Reply } from '../../../handlers/http/context.ts';
 import { empty, webResponse } from '../../../handlers/http/reply.ts';
 import { httpHandler } from './http-function.ts';
-import { commonContext, noScavenger, openedOrClosed, openFunctionStore } from './open-store.ts';
+import { commonContext, openedOrClosed, openFunctionStore } from './open-store.ts';
 import { openWebhooks } from './open-webhooks.ts';
 
 /** Where senders deliver. */
@@ -15,7 +15,7 @@ export const handler = httpHandler({
   open: async (call) => {
     const opened = await openFunctionStore(call, { hasUsers: false });
     const webhooks = await openedOrClosed(opened, openWebhooks(opened, call.deadline));
-    return { fetch: createWebhookApp({ ...commonContext(opened), security: null, scavenger: noScavenger, features: { webhooks } }), settled: () => opened.store.settled() };
+    return { fetch: createWebhookApp({ ...commonContext(opened), security: null, scavenger: null, features: { webhooks } }), settled: () => opened.settled() };
   },
 });
 

@@ -2,7 +2,7 @@ import { closeSync, openSync, readdirSync, readSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { ANY } from '../../../core/streams/api.ts';
-import type { OpenStore } from '../../../core/store/store.ts';
+import type { DirectoryStore } from '../../../core/store/store.ts';
 import { encodedStream, encodedStreams, indexedLog } from '../encoded-log.ts';
 import { newEvent } from '../events.ts';
 import { median, row } from '../figure.ts';
@@ -23,7 +23,7 @@ const CALLS_SMOKE = 20;
 interface Sized {
   readonly folder: string;
   readonly events: number;
-  readonly open: OpenStore;
+  readonly open: DirectoryStore;
   readonly append: number[];
   readonly read: number[];
   /** Of runs with nothing to remove, each divided by the chunks there were. */
@@ -61,7 +61,7 @@ function intoPageCache(folder: string): void {
   }
 }
 
-async function scavengeMs(open: OpenStore): Promise<number> {
+async function scavengeMs(open: DirectoryStore): Promise<number> {
   const begin = performance.now();
   await open.scavenger.start();
   await open.scavenger.idle();

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { CONFIGURATION_STREAM, CYCLES_STREAM } from '../../../core/auto-scavenge/streams.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
-import type { OpenStore } from '../../../core/store/store.ts';
+import type { DirectoryStore } from '../../../core/store/store.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { decodeText } from '../../../core/base/text.ts';
 import { nodeKeys } from '../../../infra/keys.ts';
@@ -24,7 +24,7 @@ import { load } from '../config/support.ts';
 const BEFORE_MS = Date.UTC(2026, 10, 22, 9, 59, 55);
 const SELF = { address: '127.0.0.1', port: 2113 };
 
-let opened: OpenStore | null = null;
+let opened: DirectoryStore | null = null;
 afterEach(async () => { await opened?.close(); });
 
 async function started(storage = new MemoryStorage(), nowMs = BEFORE_MS, words: readonly string[] = [], fake: FakeScavenger | null = null) {

@@ -104,6 +104,16 @@ describe('one backup at a time', () => {
     await scavenger.start();
   });
 
+  test.each([false, true])('stops no scavenge and keeps none from starting where files are objects, asked to pause: %s', async (pauseScavenge) => {
+    const { backups, clock, files, begun, done, messages } = world({ scavenger: null, autoScavenge: null, hold: async () => ({ ...files.take(), isReleased: false }) });
+    await backups.start({ pauseScavenge });
+    await begun();
+    done();
+    await settle(clock);
+    expect(backups.last()?.result).toBe('Success');
+    expect(messages().filter((message) => message.includes('scavenge'))).toEqual([]);
+  });
+
   test('needs a repository', async () => {
     const { backups } = world({ place: null });
     await expect(backups.start()).rejects.toMatchObject({ code: 'backup_off' });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
-import type { OpenStore } from '../../../core/store/store.ts';
+import type { DirectoryStore } from '../../../core/store/store.ts';
 import { systemClock } from '../../../infra/clock.ts';
 import { createMetrics } from '../../../local/metrics/metrics.ts';
 import { RecentRate, watchProcess } from '../../../local/metrics/process-metrics.ts';
@@ -57,7 +57,7 @@ describe('the metrics of a store', () => {
 
   test('checkpoints, caches, index and statuses are looked at by each scrape', async () => {
     const { metrics, open, values } = await setUp();
-    let store: OpenStore | null = null;
+    let store: DirectoryStore | null = null;
     let work: { phase: string; bytesDone: number; bytesTotal: number } | null = { phase: 'rebuilding-index', bytesDone: 10, bytesTotal: 40 };
     let days: number | null = 12.5;
     metrics.collect(nodeMetrics(metrics, { state: () => (work === null ? 'Leader' : 'Initializing'), store: () => store, startUpWork: () => work, certificateDaysLeft: () => days, connections: async () => 3 }));

@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
-import type { OpenStore } from '../../../core/store/store.ts';
+import type { DirectoryStore } from '../../../core/store/store.ts';
 import type { StatsTree } from '../../../handlers/http/node-control.ts';
 import { createMetrics } from '../../../local/metrics/metrics.ts';
 import { StatsCollector } from '../../../local/metrics/stats-collector.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { openTestStore } from '../../support/test-store.ts';
 
-let open: OpenStore | null = null;
+let open: DirectoryStore | null = null;
 afterEach(async () => {
   await open?.close();
   open = null;
@@ -19,7 +19,7 @@ describe('statistics', () => {
   test('have the documented branches that mean something here', async () => {
     const clock = new ManualClock(Date.UTC(2031, 3, 2), 'microtask');
     const metrics = createMetrics(clock);
-    let store: OpenStore | null = null;
+    let store: DirectoryStore | null = null;
     const collector = new StatsCollector({ clock, metrics, process: { cpuPercent: () => 12.5 }, store: () => store, folder: process.cwd(), periodMs: 30_000 });
     expect(collector.current()).toEqual({});
     await collector.collect();

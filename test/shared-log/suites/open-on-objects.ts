@@ -4,8 +4,8 @@ import type { ObjectWorld } from '../../../core/shared-log/api.ts';
 import { scavengeStatus } from '../../../core/shared-log/control/control.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
-import type { Scavenger } from '../../../core/scavenge/api.ts';
-import type { OpenStore } from '../../../core/store/store.ts';
+import { layer } from '../../../core/streams/layer/layer.ts';
+import type { Store } from '../../../core/store/store.ts';
 import { TickedScavenger } from '../../../infra/runtime/scavengers.ts';
 import { FakeScavenger } from '../../support/fake-scavenger.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -51,22 +51,17 @@ export function storesOn(place: Place, { seed, tickChance = 0.1, only = () => tr
 }
 
 /** As much of an open store as there is on objects, where most of the work of a node is that of ticks. */
-export function openStoreOf(store: TickingStore): OpenStore {
+export function openStoreOf(store: TickingStore): Store {
   const notHere = (): never => { throw new SkuaError('bad_request', 'There is none of this on objects.'); };
   return {
-    store: facadeOf(store), scavenger: scavengerOf(store.world()), chunkSizeBytes: CHUNK_BYTES, failed: new Promise(() => {}), proofChain: null,
-    status: notHere, chunkMap: notHere, mergeIndexes: notHere, hold: notHere, shippableLog: notHere, close: () => store.close(),
+    // What a node's store has, and nothing that is for parts of the node itself.
+    store: layer(store.store, {}), scavenger: scavengerOf(store.world()), chunkSizeBytes: CHUNK_BYTES,
+    status: notHere, chunkMap: notHere, mergeIndexes: notHere, hold: notHere, close: () => store.close(),
   };
 }
 
-/** What a node's store has, and nothing that is for parts of the node itself. */
-function facadeOf({ store }: TickingStore): OpenStore['store'] {
-  const { append, appendToStreams, deleteStream, readStream, readEvent, readAll, streamInfo, subscribeToStream, subscribeToAll, followStream, followAll, waitForStream, waitForLog } = store;
-  return { append, appendToStreams, deleteStream, readStream, readEvent, readAll, streamInfo, subscribeToStream, subscribeToAll, followStream, followAll, waitForStream, waitForLog, get end() { return store.end; } };
-}
-
 /** Scavenges by ticks, one after the other, as soon as somebody waits for the end. Dry runs are those of a node, which can be made on the same objects. */
-function scavengerOf(world: ObjectWorld): Scavenger {
+function scavengerOf(world: ObjectWorld): Store['scavenger'] {
   const ticked = new TickedScavenger(world, { leftMs: () => 0 });
   const node = new FakeScavenger();
   return Object.assign(ticked, {

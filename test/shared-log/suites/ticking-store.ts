@@ -3,6 +3,7 @@ import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { FRESH_DEFAULT_MS } from '../../../core/shared-log/api.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
+import { type Call, layer, performWrite } from '../../../core/streams/layer/layer.ts';
 import type { EventStoreInternals } from '../../../core/streams/streams.ts';
 import { Random } from '../../support/random.ts';
 import { compactionTick, worldOf } from '../tick-kit.ts';
@@ -46,9 +47,6 @@ export interface TickingOptions {
 
 interface Held { readonly go: () => void; readonly reject: (error: unknown) => void }
 
-const CALLS: readonly (keyof EventStoreInternals)[] = ['append', 'appendToStreams', 'deleteStream', 'readStream', 'readEvent', 'readAll', 'streamInfo'];
-const WAITS: readonly (keyof EventStoreInternals)[] = ['waitForStream', 'waitForLog'];
-const SUBSCRIPTIONS: readonly (keyof EventStoreInternals)[] = ['subscribeToStream', 'subscribeToAll', 'followStream', 'followAll'];
 const INTERNAL: readonly (keyof EventStoreInternals)[] = ['appendInternal', 'completeChunk', 'writeEpoch', 'primeRecentIds'];
 
 type Method = (...args: unknown[]) => Promise<unknown>;
@@ -108,16 +106,18 @@ export class TickingStore {
   get #instance(): ObjectInstance { return this.#instances.at(-this.#turn) ?? this.#instances[0]!; }
 
   #facade(): EventStoreInternals {
+    const endOf = () => Math.max(0, ...this.#instances.map(({ store }) => store.end));
     const members: Record<string, unknown> = { close: () => this.close(), figures: () => this.#instance.internals.figures() };
-    for (const name of CALLS) members[name] = (...args: unknown[]) => this.#call(() => (this.#instance.store[name as 'append'] as unknown as Method)(...args));
     for (const name of INTERNAL) members[name] = (...args: unknown[]) => this.#call(() => (this.#instance.internals[name as 'append'] as unknown as Method)(...args));
-    for (const name of WAITS) members[name] = (...args: unknown[]) => this.#whenFree(() => (this.#instance.store[name as 'append'] as unknown as Method)(...args));
-    for (const name of SUBSCRIPTIONS) members[name] = (...args: unknown[]) => this.#subscription(name as 'subscribeToAll', args);
-    Object.defineProperty(members, 'end', { get: () => Math.max(0, ...this.#instances.map(({ store }) => store.end)) });
-    return members as unknown as EventStoreInternals;
+    return Object.assign(layer({ get end() { return endOf(); } }, {
+      write: (write) => this.#call(() => performWrite(this.#instance.store, write)),
+      read: (call) => this.#call(() => call(this.#instance.store)),
+      wait: (call) => this.#whenFree(() => call(this.#instance.store)),
+      follow: (call) => this.#subscription(call),
+    }), members) as unknown as EventStoreInternals;
   }
 
-  async #call(call: () => Promise<unknown>): Promise<unknown> {
+  async #call<T>(call: () => Promise<T>): Promise<T> {
     if (this.#held === NO_HOLD && this.#underWay === 0) {
       this.#turn = this.#random.int(1, 2);
       if (this.#random.chance(this.#given.tickChance)) this.#tick();
@@ -132,7 +132,7 @@ export class TickingStore {
     });
   }
 
-  #whenFree(call: () => Promise<unknown>): Promise<unknown> {
+  #whenFree<T>(call: () => Promise<T>): Promise<T> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     if (this.#held === NO_HOLD) return call();
     return new Promise((resolve, reject) => { this.#held!.push({ go: () => { call().then(resolve, reject); }, reject }); });
@@ -176,12 +176,11 @@ export class TickingStore {
   }
 
   /** Goes on with the instance that was there when it began. */
-  #subscription(name: 'subscribeToAll', args: unknown[]): AsyncIterable<unknown> {
-    const messages = async function* (self: TickingStore): AsyncGenerator<unknown> {
-      const from = await self.#whenFree(async () => (self.#instance.store[name] as (...all: unknown[]) => AsyncIterable<unknown>)(...args)) as AsyncIterable<unknown>;
-      yield* from;
+  #subscription<T>(call: Call<AsyncIterable<T>>): AsyncIterable<T> {
+    const messages = async function* (self: TickingStore): AsyncGenerator<T, void, undefined> {
+      yield* await self.#whenFree(async () => call(self.#instance.store));
     }(this);
-    const next = (): Promise<IteratorResult<unknown>> => {
+    const next = (): Promise<IteratorResult<T>> => {
       const promise = messages.next();
       // A test may leave it alone, and then its store is closed.
       promise.catch(() => {});

@@ -12,7 +12,6 @@ import { silentMeter } from '../../../core/ports/meter.ts';
 import type { NodeAddress, Nodes, NodesView, NoReply } from '../../../core/ports/nodes.ts';
 import { nodeKey } from '../../../core/ports/nodes.ts';
 import type { Schedule } from '../../../core/ports/schedule.ts';
-import type { Scavenger } from '../../../core/scavenge/api.ts';
 import { LightStore } from '../../auto-scavenge/light-store.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import type { Cluster } from './cluster.ts';
@@ -90,7 +89,7 @@ export class SimNode implements Clock {
       after: (stream, events) => cluster.afterAppend(this, stream, events),
     });
     this.orders = new ScavengeOrders({
-      scavenger: scavenger as unknown as Scavenger, store, clock: this, log: silentLog, refresh: () => this.proveFresh(), leaseMs: options.withoutLease === true ? null : leaseOf(LOST_MS),
+      scavenger, store, clock: this, log: silentLog, refresh: () => this.proveFresh(), leaseMs: options.withoutLease === true ? null : leaseOf(LOST_MS),
       leadsOthers: () => options.withoutRefusal !== true && cluster.size > 1 && this.believes === this.name,
     });
     const ids = new SeededIds(cluster.seed * 1_000 + cluster.nodes.size * 50 + this.boots++);

@@ -5,7 +5,7 @@ import type { Manifest } from '../../../core/backup/format/manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
 import type { BackupSource, Snapshot } from '../../../core/store/source/source.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
-import type { OpenStore } from '../../../core/store/store.ts';
+import type { DirectoryStore } from '../../../core/store/store.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { SeededIds } from '../seeded-ids.ts';
@@ -40,7 +40,7 @@ export function backUpSource(source: BackupSource, repository: Repository, more:
 }
 
 /** Holds the files of a node, backs them up, and compares every file with what the backup holds of it. */
-export async function backUpNode(node: OpenStore, repository: Repository, more: Partial<CreateBackupOptions> = {}): Promise<CreatedBackup & { readonly bytesRead: number }> {
+export async function backUpNode(node: DirectoryStore, repository: Repository, more: Partial<CreateBackupOptions> = {}): Promise<CreatedBackup & { readonly bytesRead: number }> {
   const hold = await node.hold();
   try {
     const source = new CountingSource(hold);

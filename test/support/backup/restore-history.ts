@@ -6,7 +6,7 @@ import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import { ANY } from '../../../core/streams/api.ts';
-import type { OpenStore } from '../../../core/store/store.ts';
+import type { DirectoryStore } from '../../../core/store/store.ts';
 import { type RawRecord, readRawLog } from '../../scavenge/raw-log.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { Random } from '../random.ts';
@@ -80,7 +80,7 @@ export async function playHistory({ seed, parts, writes, scavenges = true, stora
   return { storage, objects, repository, pasts, universe };
 }
 
-async function write({ store }: OpenStore, random: Random, clock: ManualClock, stepMs: (random: Random) => number, count: number): Promise<void> {
+async function write({ store }: DirectoryStore, random: Random, clock: ManualClock, stepMs: (random: Random) => number, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     clock.setNow(clock.nowMs() + stepMs(random));
     const stream = random.pick(STREAMS);

@@ -5,7 +5,7 @@ import { silentLog } from '../../../core/ports/log.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { AccessLists } from '../../../core/security/stream-access/stream-access.ts';
-import type { OpenStore } from '../../../core/store/store.ts';
+import type { Store } from '../../../core/store/store.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
 import { encodeText } from '../../../core/base/text.ts';
@@ -26,7 +26,7 @@ import type { Rig } from './kit.ts';
 
 /** Connectors write as `connector:{id}`, in no group: what `$w` of a stream, or the defaults, keep them from is not written. */
 
-let opened: OpenStore | null = null;
+let opened: Store | null = null;
 afterEach(async () => {
   await opened?.close();
   opened = null;

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { OpenStore } from '../../../core/store/store.ts';
+import type { Store } from '../../../core/store/store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { Random } from '../../support/random.ts';
 import { TEST_NOW_MS } from '../../support/test-store.ts';
@@ -11,7 +11,7 @@ const by = (n: number) => ({ headers: { 'x-github-delivery': `d-${n}` } });
 
 /** A store that crashes, and what is found of it afterwards. */
 export interface Crashing {
-  open(seed: number, clock: ManualClock): Promise<OpenStore>;
+  open(seed: number, clock: ManualClock): Promise<Store>;
   /** The crash comes at some operation from the next one on. */
   crashSoon(random: Random): void;
   readonly isCrashed: boolean;

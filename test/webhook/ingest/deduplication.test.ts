@@ -7,7 +7,7 @@ import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import { DeliveryMemory } from '../../../core/webhook/ingest/delivery-memory.ts';
 import type { StreamAccess } from '../../../core/security/api.ts';
-import type { OpenStore } from '../../../core/store/store.ts';
+import type { Store } from '../../../core/store/store.ts';
 import { events, setUp } from '../../streams/setup.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { Random } from '../../support/random.ts';
@@ -102,11 +102,11 @@ describe('one delivery', () => {
 describe('a restart', () => {
   test('behind a delivery: its note tells that the event was written, whatever became of its stream and of the ids that the store remembers', async () => {
     const before = setUp();
-    const first = await openRig({ opened: before as unknown as OpenStore, clock: before.clock });
+    const first = await openRig({ opened: before as unknown as Store, clock: before.clock });
     first.active.start('parcels', { waitForWrite: true });
     for (let i = 0; i < 5; i++) await first.send({ stream: 'a', n: 1 }, by(`d-${i}`));
     await first.opened.store.deleteStream('a', -2, 'soft');
-    const second = await openRig({ opened: setUp({ from: before, options: { recentIds: 1 } }) as unknown as OpenStore, clock: before.clock, seed: 2 });
+    const second = await openRig({ opened: setUp({ from: before, options: { recentIds: 1 } }) as unknown as Store, clock: before.clock, seed: 2 });
     second.active.start('parcels', { waitForWrite: true });
     for (let i = 0; i < 5; i++) expect(await second.send({ stream: 'b' }, by(`d-${i}`))).toBe(201);
     expect(await second.read('a')).toEqual([]);
@@ -159,14 +159,14 @@ describe('notes of earlier versions, which came before their events', () => {
 
   test('whose event stands far behind the number in the note, or is not there', async () => {
     const before = setUp();
-    const first = await openRig({ opened: before as unknown as OpenStore, clock: before.clock });
+    const first = await openRig({ opened: before as unknown as Store, clock: before.clock });
     first.active.start('parcels');
     const id = await noteAsBefore(first, 'd-1', 'a');
     await noteAsBefore(first, 'd-2', 'a');
     await before.store.append('a', -2, events(3_000));
     await before.store.append('a', -2, [{ ...events(1)[0]!, id }]);
     await before.store.append('a', -2, events(3_000));
-    const second = await openRig({ opened: setUp({ from: before, options: { recentIds: 1 } }) as unknown as OpenStore, clock: before.clock, seed: 2 });
+    const second = await openRig({ opened: setUp({ from: before, options: { recentIds: 1 } }) as unknown as Store, clock: before.clock, seed: 2 });
     second.active.start('parcels', ELSEWHERE);
     for (const delivery of ['d-1', 'd-2', 'd-1', 'd-2']) expect(await second.send({}, by(delivery))).toBe(201);
     expect((await second.opened.store.streamInfo('a')).lastEventNumber).toBe(6_001);

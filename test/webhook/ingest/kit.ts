@@ -2,7 +2,7 @@ import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import type { Meter, MeterLabels } from '../../../core/ports/meter.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
 import type { StreamAccess } from '../../../core/security/api.ts';
-import type { OpenStore } from '../../../core/store/store.ts';
+import type { Store } from '../../../core/store/store.ts';
 import { ANY, type EventStore, type StoredEvent } from '../../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../../core/base/text.ts';
 import type { ActiveConnector, ActiveConnectors, Drain, WebhookSettings, InboundCall } from '../../../core/webhook/api.ts';
@@ -100,7 +100,7 @@ export class GatedStore {
 }
 
 export interface Rig {
-  readonly opened: OpenStore;
+  readonly opened: Store;
   readonly clock: ManualClock;
   readonly gated: GatedStore;
   readonly active: FakeActive;
@@ -127,7 +127,7 @@ export interface RigOptions {
   readonly clock?: ManualClock;
   readonly seed?: number;
   readonly limits?: Partial<IngestLimits>;
-  readonly opened?: OpenStore;
+  readonly opened?: Store;
   readonly active?: FakeActive;
   readonly access?: StreamAccess;
 }
