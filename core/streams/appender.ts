@@ -1,9 +1,9 @@
-import { type ErrorCode, isSkuaError, SkuaError } from '../base/errors.ts';
+import { brokenInvariant, type ErrorCode, isSkuaError, SkuaError } from '../base/errors.ts';
 import type { Meter } from '../ports/meter.ts';
 import { AppendDecider } from './append-decider.ts';
 import { AppendGroup } from './append-group.ts';
 import { AppendQueue, type AppendRequest, type EventTypes, VERDICT, type Verdict } from './append-request.ts';
-import { applyCommitted, type CommittedParts } from './committed/committed.ts';
+import { applyCommitted, type CommittedParts, type CommittedRecords } from './committed/committed.ts';
 import { GroupCommitDelay } from './group-commit-delay.ts';
 import type { EventStoreDeps, EventStoreOptions } from './store-context.ts';
 import type { Lookup } from './lookup/lookup.ts';
@@ -85,6 +85,16 @@ export class Appender {
   /** The end of the log is about to be moved by another writer's records. Never called while a group of ours is on its way. */
   overtake(): void {
     this.#shared?.overtake();
+  }
+
+  /** Takes in what another writer has committed. Where that fails nothing is written any more: it would be decided by states that lack it. */
+  follow(records: CommittedRecords): void {
+    this.overtake();
+    try {
+      applyCommitted(records, this.#committed);
+    } catch (error) {
+      throw this.#giveUp(error);
+    }
   }
 
   /** Ends the writing: what is in flight is finished, what waits is rejected. */
@@ -226,6 +236,7 @@ export class Appender {
     const sinceMs = this.#waitingSinceMs;
     const startMs = clock.monotonicMs();
     this.#waitingSinceMs = startMs;
+    if (group.start !== commitLog.end) throw brokenInvariant(`A group that begins at ${group.start} was made for a log that ends at ${commitLog.end}`, { start: group.start, end: commitLog.end });
     const appended = commitLog.append(group.bytes(), endsChunk);
     group.rememberIds();
     await appended;
@@ -268,10 +279,16 @@ export class Appender {
       if (group.requests.length === 0) this.#rejectFirst(error);
       return;
     }
-    const reason = error instanceof SkuaError ? error : new SkuaError('writer_stopped', 'Writing has stopped after an unexpected error: restart the node, and report the cause.', {}, error);
+    const reason = this.#giveUp(error);
     for (const request of group.requests) request.refuse(reason);
+  }
+
+  /** Nothing is written any more, for the reason that is returned. */
+  #giveUp(error: unknown): SkuaError {
+    const reason = error instanceof SkuaError ? error : new SkuaError('writer_stopped', 'Writing has stopped after an unexpected error: restart the node, and report the cause.', {}, error);
     this.#deps.log.error('Writing has stopped.', { error: reason });
     this.#stop(reason);
+    return reason;
   }
 
   #rejectFirst(error: unknown): void {

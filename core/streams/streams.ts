@@ -6,7 +6,7 @@ import type {
 } from './api.ts';
 import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
-import { applyCommitted, type CommittedParts, type CommittedRecords } from './committed/committed.ts';
+import type { CommittedParts, CommittedRecords } from './committed/committed.ts';
 import { type AppendRequest, checkExpected, CompleteChunkRequest, DeleteRequest, type EpochDecision, type EpochInput, EpochRequest, EventChecks, EventsRequest, EventTypes, type PendingRequest, StreamsRequest } from './append-request.ts';
 import { assertReadable, countRead, DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions, pageLimits, stateOf, type StoreContext, viewOf } from './store-context.ts';
 import { followAll, followStream } from './following.ts';
@@ -89,7 +89,7 @@ class Store implements EventStoreInternals {
     this.#context = { lookup, states, clock: deps.clock, meter: deps.meter, options: this.#options };
     this.#waiters = new Waiters(this.#options.subscriptionsMax);
     this.#committed = {
-      index: deps.index, states, recent: new RecentIds(this.#options.recentIds), times: new RecordTime(lookup, deps), log: deps.commitLog, waiters: this.#waiters, onEpoch: deps.onEpoch,
+      index: deps.index, states, recent: new RecentIds(this.#options.recentIds), times: new RecordTime(lookup, deps), log: deps.commitLog, reader: deps.reader, waiters: this.#waiters, onEpoch: deps.onEpoch,
     };
     const types = new EventTypes();
     this.#checks = new EventChecks(types);
@@ -154,8 +154,7 @@ class Store implements EventStoreInternals {
   }
 
   follow(records: CommittedRecords): void {
-    this.#appender.overtake();
-    applyCommitted(records, this.#committed);
+    this.#appender.follow(records);
   }
 
   forgetStreams(end: number): void {
