@@ -1,5 +1,5 @@
 import { HIT, untilHit } from '../base/step.ts';
-import { SkuaError } from '../base/errors.ts';
+import { brokenInvariant, isSkuaError, SkuaError } from '../base/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
 import type { Log } from '../ports/log.ts';
@@ -9,7 +9,7 @@ import { closeCheckpoints, type Checkpoints } from './format/checkpoint.ts';
 import { CHUNK_COUNT_MAX, HEADER_BYTES } from './format/chunk-format.ts';
 import type { ChunkTable } from './chunk-table/chunk-table.ts';
 import { isFinal } from '../ports/durability.ts';
-import { RecordFrame } from './format/records.ts';
+import { isGroupAt, RecordFrame } from './format/records.ts';
 import { discardPrepared, OngoingChunk, type OngoingOptions, prepareChunk, type PreparedChunk } from './chunk/ongoing-chunk.ts';
 import { background } from '../base/background.ts';
 
@@ -77,13 +77,17 @@ export class TransactionLog implements CommitLog {
 
   async append(group: Uint8Array): Promise<void> {
     if (this.#stopped) throw this.#stopped;
+    const start = this.#end;
+    const end = start + group.length;
     try {
+      if (!isGroupAt(group, start)) throw brokenInvariant(`A group was appended at ${start} of the log that was not made for that place`, { position: start });
       this.#ongoing ??= await this.#createNext();
       await this.#ongoing.append(group);
+      if (this.#ongoing.end !== end) throw brokenInvariant(`A group was appended up to ${end} of the log, and its chunk ends at ${this.#ongoing.end}`, { position: start, end });
     } catch (error) {
       throw this.#judged(error);
     }
-    this.#end = this.#ongoing.end;
+    this.#end = end;
     this.#followWithWriter();
   }
 
@@ -175,9 +179,10 @@ export class TransactionLog implements CommitLog {
 
   /** Turns an error after which durability can't be promised into the end of the writer. */
   #judged(error: unknown): unknown {
-    if (!isFinal(error)) return error;
+    const isBroken = isSkuaError(error, 'writer_stopped');
+    if (!isFinal(error) && !isBroken) return error;
     if (this.#stopped === null) {
-      this.#stopped = new SkuaError('writer_stopped', 'The log could not be made durable, so nothing more is written. Reading goes on. Look at the disk, then restart the node: it recovers every acknowledged write.', {}, error);
+      this.#stopped = isBroken ? error : new SkuaError('writer_stopped', 'The log could not be made durable, so nothing more is written. Reading goes on. Look at the disk, then restart the node: it recovers every acknowledged write.', {}, error);
       this.#parts.log.error('the writer has stopped', { reason: (error as Error).message });
       this.#onStop(this.#stopped);
     }

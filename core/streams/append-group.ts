@@ -8,11 +8,10 @@ import {
 import type { Ids } from '../ports/ids.ts';
 import { encodeText } from '../base/text.ts';
 import { timestampText } from '../base/time.ts';
-import type { AppendRequest, EpochInput, EventTypes } from './append-request.ts';
+import type { AppendRequest, CheckedEvents, EpochInput, EventTypes } from './append-request.ts';
 import type { CommittedRecords } from './committed/committed.ts';
 import type { StreamKey } from './lookup/lookup.ts';
 import { METADATA_TYPE, TOMBSTONE_TYPE } from './format/names.ts';
-import type { CheckedEvents } from './pending-request.ts';
 import type { RecentIds } from './recent-ids.ts';
 import type { RecordTimestamp } from './record-time.ts';
 import type { StreamState, StreamVersion } from './stream-state.ts';

@@ -3,16 +3,97 @@ import { guidFromText, guidIsEmpty } from '../base/guid.ts';
 import { EPOCH_STREAM } from '../log/format/epochs.ts';
 import { prepareFrameBytes } from '../log/format/records.ts';
 import { encodeText } from '../base/text.ts';
-import { ANY, type Authorize, EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, type NewEvent, NO_STREAM, STREAM_EXISTS } from './api.ts';
+import {
+  ANY, type AppendResult, type AppendToStreamsOptions, type AppendToStreamsResult, type Authorize, bothAllow, EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX, type NewEvent, NO_STREAM, STREAM_EXISTS, type StreamCheck,
+  STREAMS_PER_WRITE_MAX, type StreamWrite,
+} from './api.ts';
 import { isMetastream, originalOf, POINTS_STREAM, utf8Length } from './format/names.ts';
-import { type CheckedEvents, PendingRequest } from './pending-request.ts';
-import type { StreamsRequest } from './streams-request.ts';
 
 /** One request to write, from its arrival to its answer. */
 export type AppendRequest = EventsRequest | StreamsRequest | DeleteRequest | EpochRequest | CompleteChunkRequest;
 
+/**
+ * What a request comes to, or the events that it has for one stream. Where something must be read before that is known,
+ * there is a promise in its place.
+ */
+export const VERDICT = {
+  /** Nothing of it is in the log: it is written. */
+  NEW: 0,
+  /** All of it is in the log already. */
+  REPEAT: 1,
+  /** The stream is where it may be new or a repeat, as the ids of its events say. */
+  COMPARE: 2,
+  /** The stream is not what is expected, or a part of it was written before. */
+  CONFLICT: 3,
+  /** The stream is gone. */
+  DELETED: 4,
+  /** It has its error, and changes nothing. */
+  REFUSED: 5,
+  /** It does not fit into the rest of the chunk. */
+  FULL: 6,
+  /** It depends on the group in flight: that is committed first, then it is decided anew. */
+  WAIT: 7,
+} as const;
+
+export type Verdict = (typeof VERDICT)[keyof typeof VERDICT];
+
+/**
+ * What all requests to write have: a place in the queue and, once decided, a result or an error, which its caller gets
+ * with the group's outcome.
+ */
+export abstract class PendingRequest<R> {
+  /** The stream whose state decides; a metastream's is part of its original's. */
+  readonly owner: string;
+  /** Bytes of its framed records, as far as they are known; of a request without events, the room that it takes in the queue. */
+  readonly bytes: number;
+  /** The chunk must end behind this write. */
+  readonly endsChunk: boolean;
+  /** The state by which it is decided is one of after its arrival, whatever other writers the log has. */
+  isConfirmed = false;
+  resolve!: (result: R) => void;
+  reject!: (error: unknown) => void;
+  #result: R | null = null;
+  #error: unknown = null;
+
+  constructor(owner: string, bytes: number, endsChunk: boolean) {
+    this.owner = owner;
+    this.bytes = bytes;
+    this.endsChunk = endsChunk;
+  }
+
+  /** Null where it is not refused. */
+  get error(): unknown { return this.#error; }
+
+  /** What its caller gets; what was decided before counts no more. */
+  accept(result: R): void {
+    this.#result = result;
+    this.#error = null;
+  }
+
+  refuse(error: unknown): typeof VERDICT.REFUSED {
+    this.#error = error;
+    return VERDICT.REFUSED;
+  }
+
+  /** Answers the caller. */
+  settle(): void {
+    if (this.#error !== null) this.reject(this.#error);
+    else this.resolve(this.#result!);
+  }
+}
+
+/** What is known of the events of a request. */
+export interface CheckedEvents {
+  readonly events: readonly NewEvent[];
+  /** On-disk ids of the events, 16 bytes each, from `idsAt` on. */
+  readonly ids: Uint8Array;
+  readonly idsAt: number;
+  /** Framed bytes of the records, without what a returning stream adds. */
+  readonly bytes: number;
+}
+
 /** Events for a stream; none at all check the expected version and leave a record that says so. */
-export class EventsRequest extends PendingRequest {
+export class EventsRequest extends PendingRequest<AppendResult> {
   readonly kind = 'append';
   readonly stream: string;
   readonly isMeta: boolean;
@@ -39,7 +120,7 @@ export class EventsRequest extends PendingRequest {
 const SMALL_BYTES = 1_024;
 
 /** The end of a stream that is no metastream, until it is written again or for ever. */
-export class DeleteRequest extends PendingRequest {
+export class DeleteRequest extends PendingRequest<{ readonly position: number }> {
   readonly kind: 'soft-delete' | 'hard-delete';
   readonly stream: string;
   readonly expected: number;
@@ -66,8 +147,8 @@ export interface EpochInput {
 /** Says what an epoch record is to say, or why there is to be none, when it takes its place in the log. `isFirst`: no other one stands before it in the same commit. */
 export type EpochDecision = (isFirst: boolean) => EpochInput | SkuaError;
 
-/** An epoch record and its event. */
-export class EpochRequest extends PendingRequest {
+/** An epoch record and its event. The result is the position of the record. */
+export class EpochRequest extends PendingRequest<number> {
   readonly kind = 'epoch';
   readonly decide: EpochDecision;
 
@@ -78,7 +159,7 @@ export class EpochRequest extends PendingRequest {
 }
 
 /** Completes the chunk that holds a position of the log if it is still open. */
-export class CompleteChunkRequest extends PendingRequest {
+export class CompleteChunkRequest extends PendingRequest<void> {
   readonly kind = 'complete-chunk';
   readonly inChunkOf: number;
 
@@ -86,6 +167,128 @@ export class CompleteChunkRequest extends PendingRequest {
     super(POINTS_STREAM, SMALL_BYTES, true);
     this.inChunkOf = inChunkOf;
   }
+}
+
+/** One stream of a write to several, with all its events. */
+export interface StreamPart {
+  readonly stream: string;
+  readonly owner: string;
+  readonly isMeta: boolean;
+  /** What has to hold; where a check says it, that is what repeats are known by. */
+  readonly expected: number;
+  readonly authorize: Authorize | null;
+  readonly events: readonly NewEvent[];
+  readonly ids: Uint8Array;
+  readonly idsAt: number;
+  /** Among the parts. */
+  readonly index: number;
+}
+
+/** Events that follow each other in one stream: a transaction of the log. */
+export interface StreamRun {
+  readonly part: StreamPart;
+  readonly checked: CheckedEvents;
+  /** It begins with the first event of its part. */
+  readonly isFirst: boolean;
+}
+
+/** A check with the stream whose state it asks for. */
+export interface CheckedStream extends StreamCheck {
+  readonly owner: string;
+  readonly isMeta: boolean;
+  readonly isWritten: boolean;
+}
+
+/** Bytes of a metadata event beside its JSON, at most, without the name of its stream. */
+const REVIVAL_BYTES = 160;
+/** How much longer JSON can become that is written anew: a character may be escaped. */
+const REWRITTEN_FACTOR = 6;
+
+/** Appends to several streams in one commit. */
+export class StreamsRequest extends PendingRequest<AppendToStreamsResult> {
+  readonly kind = 'append-to-streams';
+  readonly parts: readonly StreamPart[];
+  readonly runs: readonly StreamRun[];
+  readonly checks: readonly CheckedStream[];
+  readonly isRepeatable: boolean;
+  /** Bytes that streams may need that come back by what the request itself writes to their metadata. */
+  readonly revivalBytes: number;
+
+  /** `check` looks at the events of one stream. Throws `batch_empty`, `bad_request`, and what `check` throws. */
+  constructor(writes: readonly StreamWrite[], { checks = [], isRepeatable = true }: AppendToStreamsOptions, check: (stream: string, events: readonly NewEvent[]) => CheckedEvents) {
+    if (writes.length === 0) throw new SkuaError('batch_empty', 'The request has no events: send at least one.');
+    const byStream = collect(writes);
+    const expected = new Map(checks.filter(({ expectedVersion }) => expectedVersion !== ANY).map(({ stream, expectedVersion }) => [stream, expectedVersion]));
+    const parts = new Map<string, StreamPart>();
+    const whole = new Map<string, CheckedEvents>();
+    let bytes = 0;
+    for (const [stream, { events, expectedVersion, authorize }] of byStream) {
+      const checked = check(stream, events);
+      const isMeta = isMetastream(stream);
+      const said = expected.get(stream);
+      bytes += checked.bytes;
+      whole.set(stream, checked);
+      parts.set(stream, {
+        stream, owner: isMeta ? originalOf(stream) : stream, isMeta, expected: said ?? expectedVersion, authorize, events: checked.events, ids: checked.ids, idsAt: checked.idsAt, index: parts.size,
+      });
+    }
+    super([...parts.values()][0]!.owner, bytes, false);
+    this.parts = [...parts.values()];
+    this.runs = runsOf(writes, parts, whole, check);
+    this.checks = checks.map((one) => {
+      const isMeta = isMetastream(one.stream);
+      return { ...one, isMeta, owner: isMeta ? originalOf(one.stream) : one.stream, isWritten: parts.has(one.stream) };
+    });
+    this.isRepeatable = isRepeatable;
+    this.revivalBytes = this.parts.reduce((sum, part) => sum + (part.isMeta ? revivalOf(part, this.runs) : 0), 0);
+    const touched = new Set([...parts.keys(), ...checks.map(({ stream }) => stream)]).size;
+    if (touched > STREAMS_PER_WRITE_MAX) throw new SkuaError('bad_request', `One write may touch and check ${STREAMS_PER_WRITE_MAX} streams, and this one has ${touched}: split it.`, { limit: STREAMS_PER_WRITE_MAX, size: touched });
+  }
+}
+
+interface Collected {
+  readonly events: NewEvent[];
+  readonly expectedVersion: number;
+  authorize: Authorize | null;
+}
+
+function collect(writes: readonly StreamWrite[]): Map<string, Collected> {
+  const byStream = new Map<string, Collected>();
+  for (const { stream, expectedVersion, events, authorize } of writes) {
+    if (events.length === 0) throw new SkuaError('batch_empty', `The write to ${stream} has no events: give at least one to each.`, { stream });
+    const known = byStream.get(stream);
+    if (known === undefined) byStream.set(stream, { events: [...events], expectedVersion, authorize: authorize ?? null });
+    else if (known.expectedVersion !== ANY || expectedVersion !== ANY) throw new SkuaError('bad_request', `${stream} occurs more than once, so that no write to it may expect a version: use a check.`, { stream });
+    else {
+      for (const event of events) known.events.push(event);
+      known.authorize = bothAllow(known.authorize, authorize ?? null);
+    }
+  }
+  return byStream;
+}
+
+/** The writes in their order; those that follow each other in one stream are one. */
+function runsOf(writes: readonly StreamWrite[], parts: ReadonlyMap<string, StreamPart>, whole: ReadonlyMap<string, CheckedEvents>, check: (stream: string, events: readonly NewEvent[]) => CheckedEvents): StreamRun[] {
+  const runs: StreamRun[] = [];
+  const begun = new Set<string>();
+  for (let i = 0; i < writes.length;) {
+    const { stream } = writes[i]!;
+    let end = i + 1;
+    while (end < writes.length && writes[end]!.stream === stream) end++;
+    const part = parts.get(stream)!;
+    const events = writes.slice(i, end).flatMap((write) => write.events);
+    // Nearly always a stream is one run, whose events have been looked at.
+    runs.push({ part, checked: events.length === part.events.length ? whole.get(stream)! : check(stream, events), isFirst: !begun.has(stream) });
+    begun.add(stream);
+    i = end;
+  }
+  return runs;
+}
+
+function revivalOf({ stream, events, owner }: StreamPart, runs: readonly StreamRun[]): number {
+  const longest = events.reduce((max, { data }) => Math.max(max, data.length), 0);
+  const behind = runs.filter(({ part }) => part.stream === owner || part.stream === stream).length - 1;
+  return behind * (REVIVAL_BYTES + 3 * owner.length + REWRITTEN_FACTOR * longest);
 }
 
 /** Event types whose bytes are kept. */

@@ -1,10 +1,10 @@
-import { type ErrorCode, isSkuaError, SkuaError } from '../base/errors.ts';
+import { brokenInvariant, type ErrorCode, isSkuaError, SkuaError } from '../base/errors.ts';
 import type { Meter } from '../ports/meter.ts';
+import { AppendDecider } from './append-decider.ts';
 import { AppendGroup } from './append-group.ts';
-import { AppendPlacer, FULL, TAKEN } from './append-placer.ts';
-import { AppendQueue, type AppendRequest, type EventTypes } from './append-request.ts';
-import { applyCommitted, type CommittedParts } from './committed/committed.ts';
-import { Gathering } from './gathering.ts';
+import { AppendQueue, type AppendRequest, type EventTypes, VERDICT, type Verdict } from './append-request.ts';
+import { applyCommitted, type CommittedParts, type CommittedRecords } from './committed/committed.ts';
+import { GroupCommitDelay } from './group-commit-delay.ts';
 import type { EventStoreDeps, EventStoreOptions } from './store-context.ts';
 import type { Lookup } from './lookup/lookup.ts';
 import { RepeatCheck } from './repeat-check.ts';
@@ -17,8 +17,6 @@ type Ending = 'open' | 'chunk-full' | 'chunk-ends';
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'disk_full', 'io_error', 'batch_too_large', 'commit_outcome_unknown', 'storage_unreachable', 'storage_throttled', 'storage_denied', 'bucket_not_found', 'wrong_region', 'clock_skewed',
 ]);
-/** The request was rejected, or all has to be decided anew, while its state was being read. */
-const GONE = 23;
 
 interface AppenderParts {
   readonly deps: EventStoreDeps;
@@ -36,11 +34,11 @@ export class Appender {
   readonly #committed: CommittedParts;
   readonly #queue: AppendQueue;
   readonly #group: AppendGroup;
-  readonly #placer: AppendPlacer;
+  readonly #decider: AppendDecider;
   /** Null where all writes to the log go through here. */
   readonly #shared: SharedLogPolicy | null;
-  /** Null there, too: a sync is too short to wait for anybody. */
-  readonly #gathering: Gathering | null;
+  /** Null there, too: a sync is too short to wait for anything. */
+  readonly #delay: GroupCommitDelay | null;
   /** Since when the first of those that wait for the next group has been waiting; monotonic. */
   #waitingSinceMs = 0;
   #running: Promise<void> | null = null;
@@ -56,15 +54,15 @@ export class Appender {
     this.#committed = committed;
     this.#queue = new AppendQueue(options.appendsQueuedMax, options.appendQueueBytesMax);
     this.#group = new AppendGroup(deps.ids, recent, types, options.groupBytesMax);
-    this.#placer = new AppendPlacer({ states, recent, repeat: new RepeatCheck(lookup, recent, options.idLookbackEvents), log: deps.commitLog });
+    this.#decider = new AppendDecider({ states, recent, repeat: new RepeatCheck(lookup, recent, options.idLookbackEvents), log: deps.commitLog });
     this.#shared = deps.commitLog.shared === undefined ? null : new SharedLogPolicy(deps.commitLog.shared, this.#group, this.#queue);
-    this.#gathering = this.#shared === null ? null : new Gathering(deps.clock);
+    this.#delay = this.#shared === null ? null : new GroupCommitDelay(deps.clock);
   }
 
   get queued(): number { return this.#queue.length; }
 
   /** Requests that wait; any number where they fill a group, which no others can enter then. */
-  #gathered(): number {
+  #waiting(): number {
     const { groupRequestsMax, groupBytesMax } = this.#options;
     return this.#queue.length >= groupRequestsMax || this.#queue.bytes >= groupBytesMax ? Infinity : this.#queue.length;
   }
@@ -77,7 +75,7 @@ export class Appender {
       return;
     }
     if (this.#queue.length === 1) this.#waitingSinceMs = this.#deps.clock.monotonicMs();
-    this.#gathering?.arrived(this.#gathered());
+    this.#delay?.arrived(this.#waiting());
     // Starts reading what the check will need, so that the loop does not wait for one disk read after the other.
     const state = this.#committed.states.load(request.owner);
     if (state instanceof Promise) state.catch(ignore);
@@ -89,6 +87,16 @@ export class Appender {
     this.#shared?.overtake();
   }
 
+  /** Takes in what another writer has committed. Where that fails nothing is written any more: it would be decided by states that lack it. */
+  follow(records: CommittedRecords): void {
+    this.overtake();
+    try {
+      applyCommitted(records, this.#committed);
+    } catch (error) {
+      throw this.#giveUp(error);
+    }
+  }
+
   /** Ends the writing: what is in flight is finished, what waits is rejected. */
   async close(): Promise<void> {
     this.#stop(closedError());
@@ -98,7 +106,7 @@ export class Appender {
   #stop(error: unknown): void {
     this.#stopped ??= error;
     this.#queue.rejectAll(this.#stopped);
-    this.#gathering?.end();
+    this.#delay?.end();
   }
 
   /**
@@ -108,8 +116,8 @@ export class Appender {
   async #run(): Promise<void> {
     const { clock } = this.#deps;
     for (await clock.yield(); this.#queue.length > 0; await clock.yield()) {
-      const gathered = this.#gathering?.begin(this.#gathered()) ?? null;
-      if (gathered !== null) await gathered;
+      const delay = this.#delay?.begin(this.#waiting()) ?? null;
+      if (delay !== null) await delay;
       // Those that waited may have been rejected meanwhile.
       if (this.#queue.length > 0) await this.#round();
     }
@@ -139,7 +147,8 @@ export class Appender {
           return;
         }
       }
-      const ending = await this.#collect(group);
+      const collected = this.#collect(group, null);
+      const ending = await (typeof collected === 'string' ? collected : this.#collectSlowly(group, collected));
       if (shared !== null) await shared.confirm();
       // Others have had a turn since the last look, and from here to the log nobody has.
       if (shared !== null && !shared.leave()) shared.putBack();
@@ -169,47 +178,56 @@ export class Appender {
     this.#shared?.begin();
   }
 
-  async #collect(group: AppendGroup): Promise<Ending> {
+  /** Fills the group with requests, of which the decider knows `begun` already. A promise: the first one that waits needs that. */
+  #collect(group: AppendGroup, begun: AppendRequest | null): Ending | Promise<unknown> {
     const { groupRequestsMax, groupBytesMax } = this.#options;
     for (let request = this.#queue.peek(); request !== undefined; request = this.#queue.peek()) {
       if (group.requests.length >= groupRequestsMax || (group.length > 0 && group.length + request.bytes > groupBytesMax)) return 'open';
-      this.#placer.begin();
-      const placing = this.#place(request, group);
-      const placed = typeof placing === 'number' ? placing : await placing;
-      if (this.#shared?.isOvertaken === true) {
-        if (this.#queue.peek() === request) request.reset();
-        return 'open';
-      }
-      if (placed === FULL) return 'chunk-full';
-      if (placed !== TAKEN || this.#queue.peek() !== request) return 'open';
-      this.#queue.shift();
-      group.requests.push(request);
-      if (request.endsChunk && request.error === null && !request.isRepeat) return 'chunk-ends';
+      if (request !== begun) this.#decider.begin();
+      const verdict = this.#decide(request, group);
+      if (typeof verdict !== 'number') return verdict;
+      if (verdict === VERDICT.FULL) return 'chunk-full';
+      if (verdict === VERDICT.WAIT) return 'open';
+      this.#take(request, group);
+      if (request.endsChunk && verdict === VERDICT.NEW) return 'chunk-ends';
     }
     return 'open';
   }
 
-  /** Takes steps with one request until it misses nothing. Answers at once, without a promise, where it can. */
-  #place(request: AppendRequest, group: AppendGroup): number | Promise<number> {
-    try {
-      const placed = this.#placer.step(request, group);
-      return typeof placed === 'number' ? placed : this.#placeSlowly(request, group, placed);
-    } catch (error) {
-      request.error = error;
-      return TAKEN;
+  /** Goes on with the group each time that what was missing is there. */
+  async #collectSlowly(group: AppendGroup, missing: Promise<unknown>): Promise<Ending> {
+    let collected: Ending | Promise<unknown> = missing;
+    while (typeof collected !== 'string') {
+      const request = this.#queue.peek()!;
+      let failure: unknown = null;
+      try {
+        await collected;
+      } catch (error) {
+        failure = error;
+      }
+      // The request was rejected, or all has to be decided anew.
+      if (this.#queue.peek() !== request || this.#shared?.isOvertaken === true) return 'open';
+      if (failure !== null) {
+        request.refuse(failure);
+        this.#take(request, group);
+      }
+      collected = this.#collect(group, request);
     }
+    return collected;
   }
 
-  async #placeSlowly(request: AppendRequest, group: AppendGroup, first: Promise<unknown>): Promise<number> {
+  /** The request is decided: it moves from the queue into the group. */
+  #take(request: AppendRequest, group: AppendGroup): void {
+    this.#queue.shift();
+    group.requests.push(request);
+  }
+
+  /** One step for a request. What fails refuses that request alone. */
+  #decide(request: AppendRequest, group: AppendGroup): Verdict | Promise<unknown> {
     try {
-      for (let placed: number | Promise<unknown> = first; ; placed = this.#placer.step(request, group)) {
-        if (typeof placed === 'number') return placed;
-        await placed;
-        if (this.#queue.peek() !== request || this.#shared?.isOvertaken === true) return GONE;
-      }
+      return this.#decider.decide(request, group);
     } catch (error) {
-      request.error = error;
-      return TAKEN;
+      return request.refuse(error);
     }
   }
 
@@ -218,12 +236,13 @@ export class Appender {
     const sinceMs = this.#waitingSinceMs;
     const startMs = clock.monotonicMs();
     this.#waitingSinceMs = startMs;
+    if (group.start !== commitLog.end) throw brokenInvariant(`A group that begins at ${group.start} was made for a log that ends at ${commitLog.end}`, { start: group.start, end: commitLog.end });
     const appended = commitLog.append(group.bytes(), endsChunk);
     group.rememberIds();
     await appended;
     applyCommitted(group, this.#committed);
     if (this.#shared !== null) await this.#shared.settled();
-    this.#gathering?.answered(group.requests.length, this.#queue.length, startMs);
+    this.#delay?.answered(group.requests.length, this.#queue.length, startMs);
     measureGroup(meter, group, { sinceMs, startMs, endMs: clock.monotonicMs() });
   }
 
@@ -244,10 +263,7 @@ export class Appender {
     } catch (error) {
       // Somebody must be told, or the queue would wait for ever.
       const request = this.#queue.peek();
-      if (request !== undefined) {
-        this.#queue.shift();
-        group.requests.push(request);
-      }
+      if (request !== undefined) this.#take(request, group);
       throw error;
     }
     this.#mustComplete = false;
@@ -257,16 +273,22 @@ export class Appender {
   /** Nothing of the group became durable, as far as anybody can tell: everyone in it gets the error. */
   async #fail(group: AppendGroup, error: unknown): Promise<void> {
     group.withdraw();
-    for (const request of group.requests) request.error = error;
+    for (const request of group.requests) request.refuse(error);
     await this.#shared?.settled().catch(ignore);
     if (isSkuaError(error) && PASSING.has(error.code)) {
       if (group.requests.length === 0) this.#rejectFirst(error);
       return;
     }
+    const reason = this.#giveUp(error);
+    for (const request of group.requests) request.refuse(reason);
+  }
+
+  /** Nothing is written any more, for the reason that is returned. */
+  #giveUp(error: unknown): SkuaError {
     const reason = error instanceof SkuaError ? error : new SkuaError('writer_stopped', 'Writing has stopped after an unexpected error: restart the node, and report the cause.', {}, error);
-    for (const request of group.requests) request.error = reason;
     this.#deps.log.error('Writing has stopped.', { error: reason });
     this.#stop(reason);
+    return reason;
   }
 
   #rejectFirst(error: unknown): void {

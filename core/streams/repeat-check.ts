@@ -3,18 +3,8 @@ import { EntryList } from '../index/format/entries.ts';
 import { END, HIT, isMiss, type Miss } from '../base/step.ts';
 import { NO_STREAM } from './api.ts';
 import { CeilingSearch, type Lookup, type StreamKey } from './lookup/lookup.ts';
-import type { CheckedEvents } from './pending-request.ts';
+import { type CheckedEvents, VERDICT, type Verdict } from './append-request.ts';
 import type { RecentIds } from './recent-ids.ts';
-
-/** New events. */
-export const NEW = 10;
-/** All written before: `first`, `last` and `position` say where. */
-export const REPEAT = 11;
-/** Neither: another writer was first, or a part was written before. */
-export const CONFLICT = 12;
-/** It depends on the group in flight: commit that, then begin anew. */
-export const WAIT = 13;
-export type Verdict = typeof NEW | typeof REPEAT | typeof CONFLICT | typeof WAIT | Miss;
 
 /** The events of one stream that a request has, and what it expects of the stream. */
 export interface ComparedEvents extends Pick<CheckedEvents, 'events' | 'ids' | 'idsAt'> {
@@ -35,7 +25,10 @@ export interface RepeatScope {
   isGroupHuge: boolean;
 }
 
-/** Decides whether a request is a repeat, in steps. */
+/**
+ * Decides whether a request is a repeat, in steps: NEW, REPEAT (`first`, `last` and `position` say where it was written),
+ * CONFLICT (another writer was first, or a part was written before), or WAIT.
+ */
 export class RepeatCheck {
   first = -1;
   last = -1;
@@ -61,7 +54,7 @@ export class RepeatCheck {
   }
 
   /** By the ids alone, as far as they are remembered or stand in the stream's last events. */
-  byIds(request: ComparedEvents, scope: RepeatScope): Verdict {
+  byIds(request: ComparedEvents, scope: RepeatScope): Verdict | Miss {
     const { ids } = request;
     for (; this.#index < request.events.length; this.#index++) {
       const at = request.idsAt + this.#index * 16;
@@ -71,27 +64,27 @@ export class RepeatCheck {
         if (isMiss(loaded)) return loaded;
         position = this.#past.find(ids, at);
       }
-      if (position >= scope.groupStart) return WAIT;
+      if (position >= scope.groupStart) return VERDICT.WAIT;
       const outcome = position < 0 ? END : this.#lookup.confirm(position, scope.key);
       if (isMiss(outcome)) return outcome;
-      if (outcome === END || !this.#hasId(ids, at)) return this.#index === 0 ? NEW : CONFLICT;
+      if (outcome === END || !this.#hasId(ids, at)) return this.#index === 0 ? VERDICT.NEW : VERDICT.CONFLICT;
       this.last = this.#lookup.fields.eventNumber;
       this.position = position;
       if (this.#index === 0) this.first = this.last;
     }
-    return request.events.length === 0 ? NEW : REPEAT;
+    return request.events.length === 0 ? VERDICT.NEW : VERDICT.REPEAT;
   }
 
   /** Event k of the request must be event `expected` + 1 + k of the stream. */
-  byNumbers(request: ComparedEvents, scope: RepeatScope): Verdict {
-    if (request.events.length === 0) return CONFLICT;
+  byNumbers(request: ComparedEvents, scope: RepeatScope): Verdict | Miss {
+    if (request.events.length === 0) return VERDICT.CONFLICT;
     for (; this.#index < request.events.length; this.#index++) {
       const number = request.expected + 1 + this.#index;
       const at = request.idsAt + this.#index * 16;
       if (number > scope.committedLast) {
         // Only an id that is among the recent ones can be in flight.
         const mayBeInFlight = number <= scope.latestLast && (scope.isGroupHuge || this.#recent.find(request.ids, at, scope.key.salt) >= 0);
-        return mayBeInFlight ? WAIT : this.#differs(request, scope);
+        return mayBeInFlight ? VERDICT.WAIT : this.#differs(request, scope);
       }
       this.#search ??= new CeilingSearch(scope.key, number, number);
       const outcome = this.#search.step(this.#lookup);
@@ -102,12 +95,12 @@ export class RepeatCheck {
     }
     this.first = request.expected + 1;
     this.last = request.expected + request.events.length;
-    return REPEAT;
+    return VERDICT.REPEAT;
   }
 
   /** A stream that was deleted does not count as one, so "no stream" holds for other events than its first. */
   #differs(request: ComparedEvents, scope: RepeatScope): Verdict {
-    return this.#index === 0 && request.expected === NO_STREAM && scope.isSoftDeleted ? NEW : CONFLICT;
+    return this.#index === 0 && request.expected === NO_STREAM && scope.isSoftDeleted ? VERDICT.NEW : VERDICT.CONFLICT;
   }
 
   #hasId(ids: Uint8Array, at: number): boolean {

@@ -65,9 +65,7 @@ export class SharedLogPolicy {
 
   /** Lets the requests of a withdrawn group wait again, before all others. */
   putBack(): void {
-    const requests = this.#group.requests.splice(0);
-    for (const request of requests) request.reset();
-    this.#queue.putBack(requests);
+    this.#queue.putBack(this.#group.requests.splice(0));
   }
 
   /** The group is in the log, and what is kept here of the log could not take it in: its requests have their answers, and its records come again like another writer's. */

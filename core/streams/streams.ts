@@ -6,8 +6,8 @@ import type {
 } from './api.ts';
 import { PAGE_EVENTS_MAX } from './api.ts';
 import { Appender } from './appender.ts';
-import { applyCommitted, type CommittedParts, type CommittedRecords } from './committed/committed.ts';
-import { type AppendRequest, checkExpected, CompleteChunkRequest, DeleteRequest, type EpochDecision, type EpochInput, EpochRequest, EventChecks, EventsRequest, EventTypes } from './append-request.ts';
+import type { CommittedParts, CommittedRecords } from './committed/committed.ts';
+import { type AppendRequest, checkExpected, CompleteChunkRequest, DeleteRequest, type EpochDecision, type EpochInput, EpochRequest, EventChecks, EventsRequest, EventTypes, type PendingRequest, StreamsRequest } from './append-request.ts';
 import { assertReadable, countRead, DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions, pageLimits, stateOf, type StoreContext, viewOf } from './store-context.ts';
 import { followAll, followStream } from './following.ts';
 import { resolveLink, resolveLinks } from './links.ts';
@@ -21,7 +21,6 @@ import { primeRecentIds, RecentIds } from './recent-ids.ts';
 import { RecordTime } from './record-time.ts';
 import { type StreamState, StreamView } from './stream-state.ts';
 import { StreamStates } from './stream-states.ts';
-import { StreamsRequest } from './streams-request.ts';
 import { messagesOf, Waiters } from './subscriptions.ts';
 export type { CommittedRecords } from './committed/committed.ts';
 export type { EventStoreOptions } from './store-context.ts';
@@ -90,7 +89,7 @@ class Store implements EventStoreInternals {
     this.#context = { lookup, states, clock: deps.clock, meter: deps.meter, options: this.#options };
     this.#waiters = new Waiters(this.#options.subscriptionsMax);
     this.#committed = {
-      index: deps.index, states, recent: new RecentIds(this.#options.recentIds), times: new RecordTime(lookup, deps), log: deps.commitLog, waiters: this.#waiters, onEpoch: deps.onEpoch,
+      index: deps.index, states, recent: new RecentIds(this.#options.recentIds), times: new RecordTime(lookup, deps), log: deps.commitLog, reader: deps.reader, waiters: this.#waiters, onEpoch: deps.onEpoch,
     };
     const types = new EventTypes();
     this.#checks = new EventChecks(types);
@@ -132,21 +131,18 @@ class Store implements EventStoreInternals {
     }
     const refusal = checkBytes(writes.flatMap(({ events }) => events), this.#options.appendBytesMax);
     if (refusal !== null) throw refusal;
-    const request = new StreamsRequest(writes, options, (stream, events) => this.#checks.check(stream, events));
-    await this.#send(request);
-    return request.outcome;
+    return this.#send(new StreamsRequest(writes, options, (stream, events) => this.#checks.check(stream, events)));
   }
 
   async deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
     const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
     if (refusal !== null) throw refusal;
     if (isMetastream(stream)) throw new SkuaError('access_denied', `${stream} is a metadata stream, which lives and dies with its stream: delete that.`, { stream });
-    const { position } = await this.#send(new DeleteRequest(kind === 'soft' ? 'soft-delete' : 'hard-delete', stream, expectedVersion, authorize ?? null));
-    return { position };
+    return this.#send(new DeleteRequest(kind === 'soft' ? 'soft-delete' : 'hard-delete', stream, expectedVersion, authorize ?? null));
   }
 
   async completeChunk(position: number): Promise<void> {
-    await this.#send(new CompleteChunkRequest(position));
+    return this.#send(new CompleteChunkRequest(position));
   }
 
   forgetTombstones(): void {
@@ -158,8 +154,7 @@ class Store implements EventStoreInternals {
   }
 
   follow(records: CommittedRecords): void {
-    this.#appender.overtake();
-    applyCommitted(records, this.#committed);
+    this.#appender.follow(records);
   }
 
   forgetStreams(end: number): void {
@@ -171,13 +166,14 @@ class Store implements EventStoreInternals {
   }
 
   async writeEpoch(epoch: EpochInput | EpochDecision): Promise<number> {
-    return (await this.#send(new EpochRequest(typeof epoch === 'function' ? epoch : () => epoch))).position;
+    return this.#send(new EpochRequest(typeof epoch === 'function' ? epoch : () => epoch));
   }
 
-  #send(request: AppendRequest): Promise<AppendResult> {
+  #send<R>(request: AppendRequest & PendingRequest<R>): Promise<R> {
+    const pending: PendingRequest<R> = request;
     return new Promise((resolve, reject) => {
-      request.resolve = resolve;
-      request.reject = reject;
+      pending.resolve = resolve;
+      pending.reject = reject;
       this.#appender.enqueue(request);
     });
   }

@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { brokenInvariant, isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { StreamIndex } from '../../index/index.ts';
 import type { TransactionLog } from '../../log/api.ts';
 import type { ObjectWorld } from '../../shared-log/api.ts';
@@ -134,7 +134,7 @@ export class CopyHead extends Head {
     const untilMs = clock.monotonicMs() + APPLY_WAIT_MS;
     for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(2 * waitMs, RETRY_MAX_MS)) {
       try {
-        await this.#append(commit.start, commit.records);
+        await this.#append(commit, commit.records);
         break;
       } catch (error) {
         this.#failed(error);
@@ -206,30 +206,31 @@ export class CopyHead extends Head {
     const last = batch[batch.length - 1]!;
     this.listener?.overtake();
     const records = batch.length === 1 ? first.records : joined(batch);
-    let read: ReadRecords;
     try {
       this.#checkPlace(first, last);
       // What is no record is found before anything is written.
-      read = this.#read.read(records, first.start);
+      const read = this.#read.read(records, first.start);
       const room = this.#copy.index.ready();
       if (room !== null) await room;
-      await this.#append(first.start, records);
+      await this.#append({ start: first.start, end: last.end }, records);
+      for (const commit of batch) this.#note(commit, encodeCommit(commit, [], this.world.digests));
+      this.#took(last);
+      this.listener?.follow(read);
     } catch (error) {
       this.#failed(error);
       throw error;
     }
-    for (const commit of batch) this.#note(commit, encodeCommit(commit, [], this.world.digests));
-    this.#took(last);
-    this.listener?.follow(read);
     if (last.endsChunk) await this.#settle();
   }
 
-  /** Appends records that start at this position of the log. Where that is the next chunk, this one is completed before, also where it is full to its last byte. */
-  async #append(start: number, records: Uint8Array): Promise<void> {
+  /** Appends records that have this place in the log. Where that is in the next chunk, this one is completed before, also where it is full to its last byte. */
+  async #append({ start, end }: Pick<Commit, 'start' | 'end'>, records: Uint8Array): Promise<void> {
     const { log } = this.#copy;
+    if (records.length !== end - start) throw brokenInvariant(`A commit has ${records.length} bytes of records for the log from ${start} to ${end}`, { start, end, size: records.length });
     if (start > log.end || (records.length > 0 && log.remaining === 0)) await log.completeChunk();
     if (start !== log.end) throw new SkuaError('log_diverged', `The copy ends at ${log.end}, where the next commit of ${this.world.objects.place} starts at ${start}.`, { end: log.end, start });
     if (records.length > 0) await log.append(records);
+    if (log.end !== end) throw brokenInvariant(`A commit that ends at ${end} was taken in, and the copy ends at ${log.end}`, { start, end });
     this.#trouble = null;
   }
 

@@ -61,6 +61,9 @@ export function isRecordLength(length: number): boolean {
   return length > 0 && length <= RECORD_BYTES_MAX;
 }
 
+/** Bytes of a frame with the fields of its record that say where it stands. */
+const GROUP_BYTES_MIN = FRAME_BYTES + 10;
+
 /** What `takeFrame` finds. A number, since it is asked for every record. */
 export const FRAME_SOUND = 0;
 export const FRAME_LENGTHS_DIFFER = 1;
@@ -80,6 +83,15 @@ export function takeFrame(frame: RecordFrame, bytes: Uint8Array, at: number, len
   frame.position = own;
   frame.next = own + length + FRAME_BYTES;
   return position >= 0 && own !== position ? FRAME_ELSEWHERE : FRAME_SOUND;
+}
+
+/** Whether the first and the last record of a group name the places that they get where the group is put at `start`: what `takeFrame` will ask of every record. */
+export function isGroupAt(group: Uint8Array, start: number): boolean {
+  const { length } = group;
+  if (length < GROUP_BYTES_MIN) return false;
+  const last = i32(group, length - 4);
+  const lastAt = length - last - FRAME_BYTES;
+  return last > 0 && lastAt >= 0 && lastAt <= length - GROUP_BYTES_MIN && i32(group, lastAt) === last && i64(group, lastAt + 6) === start + lastAt && i64(group, 6) === start;
 }
 
 /** The fixed fields of a prepare and where its variable ones lie, without decoding any text. */

@@ -123,7 +123,7 @@ export class ObjectView {
     const size = this.chunkSizeBytes;
     const isNextChunk = start === Math.ceil(this.nextStart / size) * size && start > this.nextStart;
     const chunkNumber = Math.floor(start / size);
-    if (number !== this.known + 1 || (start !== this.nextStart && !isNextChunk) || (end > start && Math.floor((end - 1) / size) !== chunkNumber)) {
+    if (number !== this.known + 1 || (start !== this.nextStart && !isNextChunk) || end - start !== records.length || (end > start && Math.floor((end - 1) / size) !== chunkNumber)) {
       throw new SkuaError('log_corrupt', `Commit ${number} spans ${start} to ${end} where commit ${this.known + 1} must start at ${this.nextStart}. Restore the commit objects from versions or a backup of the bucket.`, { number, start, end, expected: this.nextStart });
     }
     let tail = this.#tailChunks.get(chunkNumber);

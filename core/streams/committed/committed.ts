@@ -1,10 +1,11 @@
 import { i32 } from '../../base/bytes.ts';
-import { SkuaError } from '../../base/errors.ts';
+import { brokenInvariant, SkuaError } from '../../base/errors.ts';
 import { EventColumns } from '../../index/intake/intake.ts';
 import {
   decodeEpoch, type EpochRecord, FLAG_JSON, FLAG_TRANSACTION_END, FRAME_BYTES, FRAME_SOUND, isRecordLength, PREPARE, PrepareFields, RecordFrame, recordTimestampAt, streamOf, SYSTEM,
   takeFrame, timestampMsAt, timestampTicksAt, TOMBSTONE,
 } from '../../log/format/records.ts';
+import type { LogReader } from '../../log/api.ts';
 import type { CommitLog } from '../../ports/commit-log.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import { type EventIndex, StreamKey } from '../lookup/lookup.ts';
@@ -17,6 +18,9 @@ import type { Waiters } from '../subscriptions.ts';
 
 /** Durable records of the log, one behind the other, as what follows from them. A group of this store has noted it while it was written; `ReadRecords` has read it from bytes. */
 export interface CommittedRecords {
+  /** Where they begin and end in the log. */
+  readonly start: number;
+  readonly end: number;
   readonly events: EventColumns;
   /** Position of the last prepare, also of one that is no event; -1 without any. */
   readonly lastPosition: number;
@@ -38,7 +42,9 @@ export interface CommittedParts {
   readonly states: StreamStates;
   readonly recent: RecentIds;
   readonly times: RecordTime;
-  readonly log: Pick<CommitLog, 'publish'>;
+  readonly log: Pick<CommitLog, 'end' | 'publish'>;
+  /** What readers see. */
+  readonly reader: Pick<LogReader, 'end'>;
   readonly waiters: Waiters;
   /** Told of every epoch, before readers see it; must not throw. */
   readonly onEpoch: ((epoch: EpochRecord) => void) | undefined;
@@ -46,9 +52,14 @@ export interface CommittedParts {
 
 /**
  * What a committed record does, whoever wrote it: everything that answers questions about streams learns of it, then readers see
- * it, then those who wait for it are woken. In one step, so that nobody sees a part of it.
+ * it, then those who wait for it are woken. In one step, so that nobody sees a part of it. Throws `writer_stopped`, with nothing
+ * changed, where the records are not what the log has behind that what readers see.
  */
 export function applyCommitted(records: CommittedRecords, parts: CommittedParts): void {
+  const { start, end } = records;
+  if (start < parts.reader.end || end > parts.log.end) {
+    throw brokenInvariant(`Records from ${start} to ${end} of the log are to be shown, where readers see it up to ${parts.reader.end}, and it ends at ${parts.log.end}`, { start, end });
+  }
   applyToIndex(records, parts.index);
   records.changeStates(parts.states);
   records.rememberIds(parts.recent);
@@ -70,6 +81,8 @@ interface ReadMetadata { readonly data: Uint8Array; readonly isJson: boolean; re
 
 /** Committed records as bytes give them: those of another writer of the same log, or of a commit that is taken in again. One object is used for one commit after the other. */
 export class ReadRecords implements CommittedRecords {
+  start = 0;
+  end = 0;
   readonly events = new EventColumns();
   lastPosition = -1;
   lastMs = -Infinity;
@@ -96,6 +109,8 @@ export class ReadRecords implements CommittedRecords {
     this.#idsAt.length = 0;
     this.#metadata.clear();
     this.#records = records;
+    this.start = start;
+    this.end = start + records.length;
     this.lastPosition = -1;
     this.lastMs = -Infinity;
     this.epoch = null;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Gathering } from '../../core/streams/gathering.ts';
+import { GroupCommitDelay } from '../../core/streams/group-commit-delay.ts';
 import type { EventStoreOptions } from '../../core/streams/store-context.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
@@ -12,15 +12,15 @@ const COMMIT_MS = 10;
 /** A clock, and what gathers by it. `commit` is one that took so long, of so many requests, while others waited. */
 function setup() {
   const clock = new ManualClock();
-  const gathering = new Gathering(clock);
+  const delay = new GroupCommitDelay(clock);
   const commit = async (requests: number, waiting: number, ms = COMMIT_MS) => {
     const startMs = clock.monotonicMs();
     await clock.advance(ms);
-    gathering.answered(requests, waiting, startMs);
+    delay.answered(requests, waiting, startMs);
   };
   /** Milliseconds for which a group is waited for when nobody comes; 0 where it begins at once. */
   const vainMs = async (waiting: number) => {
-    const wait = gathering.begin(waiting);
+    const wait = delay.begin(waiting);
     if (wait === null) return 0;
     const startMs = clock.monotonicMs();
     let endMs = -1;
@@ -29,23 +29,23 @@ function setup() {
     await ended;
     return endMs - startMs;
   };
-  return { clock, gathering, commit, vainMs };
+  return { clock, delay, commit, vainMs };
 }
 
 test('whoever has just been answered is waited for, until all are there', async () => {
-  const { gathering, commit } = setup();
+  const { delay, commit } = setup();
   await commit(32, 32);
-  const wait = gathering.begin(32);
+  const wait = delay.begin(32);
   expect(wait).not.toBeNull();
   let isOver = false;
   void wait!.then(() => { isOver = true; });
-  gathering.arrived(63);
+  delay.arrived(63);
   await Promise.resolve();
   expect(isOver).toBe(false);
-  gathering.arrived(64);
+  delay.arrived(64);
   await wait;
   await commit(64, 0);
-  expect(gathering.begin(64)).toBeNull();
+  expect(delay.begin(64)).toBeNull();
 });
 
 test.each([
@@ -59,17 +59,17 @@ test.each([
 });
 
 test('who writes alone, or comes later than a commit takes, waits for nobody', async () => {
-  const { clock, gathering, commit } = setup();
-  expect(gathering.begin(1)).toBeNull();
+  const { clock, delay, commit } = setup();
+  expect(delay.begin(1)).toBeNull();
   await commit(1, 0);
-  expect(gathering.begin(1)).toBeNull();
+  expect(delay.begin(1)).toBeNull();
   await commit(2, 0);
   await clock.advance(COMMIT_MS + 1);
-  expect(gathering.begin(1)).toBeNull();
+  expect(delay.begin(1)).toBeNull();
 });
 
 test('behind waits in vain more and more groups are not waited for, until somebody comes back', async () => {
-  const { gathering, commit, vainMs } = setup();
+  const { delay, commit, vainMs } = setup();
   const waits: number[] = [];
   for (let i = 0; i < 200; i++) {
     await commit(2, 1);
@@ -78,8 +78,8 @@ test('behind waits in vain more and more groups are not waited for, until somebo
   expect(waits).toEqual([0, 2, 5, 10, 19, 36, 69, 134, 199]);
   for (let wait: Promise<void> | null = null; wait === null;) {
     await commit(2, 1);
-    wait = gathering.begin(1);
-    gathering.arrived(3);
+    wait = delay.begin(1);
+    delay.arrived(3);
     await wait;
   }
   await commit(2, 1);
@@ -87,10 +87,10 @@ test('behind waits in vain more and more groups are not waited for, until somebo
 });
 
 test('a group that is waited for can be called off', async () => {
-  const { gathering, commit } = setup();
+  const { delay, commit } = setup();
   await commit(5, 0);
-  const wait = gathering.begin(1);
-  gathering.end();
+  const wait = delay.begin(1);
+  delay.end();
   await expect(wait).resolves.toBeUndefined();
 });
 

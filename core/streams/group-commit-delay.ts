@@ -11,7 +11,7 @@ const SKIPPED_MAX = 64;
  * halves, of which one waits while the other is committed. Whoever has just been answered is waited for, at most as long as his commit took. When they don't
  * come, these writers are others, and a growing number of groups is not waited for.
  */
-export class Gathering {
+export class GroupCommitDelay {
   readonly #clock: Clock;
   /** Requests of the last group, and those that waited behind it. */
   #expected = 0;
