@@ -83,7 +83,7 @@ export class ByteBudget {
   constructor(options: ByteBudgetOptions, clock: Timer) {
     this.options = options;
     this.#clock = clock;
-    this.#bytes = new SharedLimit(options.totalBytes, { reserve: options.reserveBytes, little: options.largestBytes });
+    this.#bytes = new SharedLimit(options.totalBytes, { reserve: options.reserveBytes, little: options.largestBytes ?? 0 });
     this.#places = new SharedLimit(options.waitersMax);
   }
 

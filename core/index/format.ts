@@ -1,12 +1,12 @@
 import { i64 } from '../base/bytes.ts';
 import { isSkuaError, SkuaError } from '../base/errors.ts';
-import { provenParts } from '../log/format.ts';
+import { scrubbedParts } from '../log/format.ts';
 import { damageOf, DOCUMENT_BYTES_MAX, type FileFormat, lineParts, type LookedInto, type Part, section, wholeOf } from '../ports/file-format.ts';
 import { decodeText } from '../base/text.ts';
 import { isLineSound, isTooCorrupt, LINE_BYTES, readBloomHeader } from './format/bloom.ts';
 import { parseIndexMap } from './format/index-map.ts';
 import { compareEntries, entryBytesOf, FILE_TYPE_TABLE, HEADER_BYTES, TableEntry, tableCorrupt, type TableShape } from './format/table-format.ts';
-import { TABLE_PROOFS_FORMAT } from './tables/table-proofs.ts';
+import { SCRUBBED_TABLES_FORMAT } from './tables/table-scrub.ts';
 import { shapeOf, TableSource, checkMd5 } from './format/table-scan.ts';
 
 /** The files of the index, for whoever looks into them. */
@@ -126,8 +126,8 @@ const MAP: FileFormat = {
 };
 
 const PROVEN: FileFormat = {
-  kind: 'proven-tables', title: 'index tables that were compared with their checksums', names: [/(?<=^|\/)(?:index\/)?proven-tables$/], begins: (head) => decodeText(head).startsWith(TABLE_PROOFS_FORMAT),
-  parts: (looked) => provenParts(looked, TABLE_PROOFS_FORMAT),
+  kind: 'proven-tables', title: 'index tables that were compared with their checksums', names: [/(?<=^|\/)(?:index\/)?proven-tables$/], begins: (head) => decodeText(head).startsWith(SCRUBBED_TABLES_FORMAT),
+  parts: (looked) => scrubbedParts(looked, SCRUBBED_TABLES_FORMAT),
 };
 
 const FORCE_VERIFY: FileFormat = {

@@ -17,7 +17,7 @@ import { Merging } from './tables/merging.ts';
 import { type StreamHasher, streamHasher } from '../base/stream-hash.ts';
 import { type EntryBatch, readBatches } from './format/table-scan.ts';
 import { scavengeTables, type TableScavenge } from './tables/table-scavenge.ts';
-import { TableProofs } from './tables/table-proofs.ts';
+import { scrubTables } from './tables/table-scrub.ts';
 import { TableStore } from './tables/table-store.ts';
 
 /** Memtables that may wait to be written before writers are held back. */
@@ -355,16 +355,16 @@ export class StreamIndex {
   }
 
   /**
-   * Proves the tables in the background, unless they are not to be verified at all, until the signal or the first damage ends it. `onDamage` is told of
-   * that: the index can't be relied on, and the next start builds it anew. Never rejects.
+   * Compares tables with their checksums in the background, unless they are not to be verified at all, until the signal or the first damage ends it.
+   * `onDamage` gets that damage: the index can't be relied on, and the next start builds it anew. Never rejects.
    */
-  async proveTables(signal: AbortSignal, onDamage: (error: SkuaError) => void): Promise<void> {
-    if (this.#verifies) await new TableProofs({ ...this.#ports, tables: () => this.#tables.newestFirst, onDamage }).run(signal);
+  async scrub(signal: AbortSignal, onDamage: (error: SkuaError) => void): Promise<void> {
+    if (this.#verifies) await scrubTables({ ...this.#ports, tables: () => this.#tables.newestFirst, onDamage }, signal);
   }
 
-  /** Part of a clean stop, before `close`: the next start need not verify again what is proved. Never rejects. */
-  saveProofs(): Promise<void> {
-    return this.#tables.saveProofs();
+  /** Part of a clean stop, before `close`: the next start need not verify again what fits its checksums. Never rejects. */
+  saveScrubbed(): Promise<void> {
+    return this.#tables.saveScrubbed();
   }
 
   /** Ends background work and closes the files. Entries that are in no table are left to the next start's replay. */

@@ -8,7 +8,7 @@ import { decodeText } from '../base/text.ts';
 import { beginsAsBlockSums, decodeBlockSums } from './format/block-sums-file.ts';
 import { HEADER_BYTES } from './format/chunk-format.ts';
 import { chunkParts } from './chunk-parts.ts';
-import { PROOFS_FORMAT, decodeProofs } from './format/proofs-file.ts';
+import { decodeScrubbed, SCRUBBED_CHUNKS_FORMAT } from './format/scrubbed-file.ts';
 import { beginsAsRecord, crcText, READ_BYTES, RECORD_HEAD_BYTES, recordParts } from './record-parts.ts';
 import { FRAME_BYTES, isRecordLength } from './format/records.ts';
 
@@ -66,13 +66,13 @@ const BLOCK_SUMS: FileFormat = {
 /** Blocks are those of the cache. */
 const BLOCK_STEP_BYTES = 65_536;
 
-const PROVEN: FileFormat = { kind: 'proven-chunks', title: 'chunks that were compared with their checksums', names: [/(?<=^|\/)proven-chunks$/], begins: (head) => decodeText(head).startsWith(PROOFS_FORMAT), parts: (looked) => provenParts(looked, PROOFS_FORMAT) };
+const SCRUBBED: FileFormat = { kind: 'proven-chunks', title: 'chunks that were compared with their checksums', names: [/(?<=^|\/)proven-chunks$/], begins: (head) => decodeText(head).startsWith(SCRUBBED_CHUNKS_FORMAT), parts: (looked) => scrubbedParts(looked, SCRUBBED_CHUNKS_FORMAT) };
 
-/** A file of what was proved, of chunks or tables. */
-export async function* provenParts({ file, world: { digests } }: LookedInto, format: string): AsyncGenerator<Part, void, undefined> {
+/** Which chunks or tables were compared with their checksums. */
+export async function* scrubbedParts({ file, world: { digests } }: LookedInto, format: string): AsyncGenerator<Part, void, undefined> {
   const bytes = await wholeOf(file);
   try {
-    for (const [name, { sizeBytes, modifiedMs, provenMs }] of decodeProofs(bytes, digests, file.path, format)) yield { kind: 'record', group: 'files', offset: null, describe: () => ({ fields: { name, sizeBytes, modifiedMs, provenMs } }) };
+    for (const [name, { sizeBytes, modifiedMs, scrubbedMs }] of decodeScrubbed(bytes, digests, file.path, format)) yield { kind: 'record', group: 'files', offset: null, describe: () => ({ fields: { name, sizeBytes, modifiedMs, provenMs: scrubbedMs } }) };
   } catch (error) {
     if (!isSkuaError(error, 'io_error')) throw error;
     yield { kind: 'damage', offset: 0, error };
@@ -112,7 +112,7 @@ const MARK: FileFormat = {
   },
 };
 
-export const LOG_FORMATS: readonly FileFormat[] = [CHUNK, SEGMENT, CHECKPOINT, BLOCK_SUMS, PROVEN, ID, MARK];
+export const LOG_FORMATS: readonly FileFormat[] = [CHUNK, SEGMENT, CHECKPOINT, BLOCK_SUMS, SCRUBBED, ID, MARK];
 
 /** CRC-32 of a stretch of a file. */
 export async function crcOf(file: StorageFile, digests: Digests): Promise<number> {

@@ -77,7 +77,7 @@ async function retireAll(parts: SwitchParts, chunks: readonly Chunk[]): Promise<
   }
 }
 
-/** What an earlier proof said counts no more: the chunk is looked at anew in the background, and ends the node if it is damaged. */
+/** What an earlier comparison found counts no more: the chunk is looked at anew in the background, and ends the node if it is damaged. */
 export function doubtIfDamaged(chunk: Chunk, error: unknown): void {
-  if (isSkuaError(error, 'log_corrupt') && error.data.file === chunk.name) chunk.provenMs = null;
+  if (isSkuaError(error, 'log_corrupt') && error.data.file === chunk.name) chunk.scrubbed = null;
 }

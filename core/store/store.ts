@@ -11,7 +11,7 @@ import { StreamIndex } from '../index/index.ts';
 import { findLastEpoch } from '../log/format/epochs.ts';
 import { ChunkMap, type ChunkMapView } from '../log/chunk-table/chunk-table.ts';
 import { openLog } from '../log/log.ts';
-import { type ChunkProofFigures, ChunkProofs, proofFigures } from '../log/scrub/scrub.ts';
+import { scrubChunks, scrubFigures, type ScrubFigures } from '../log/scrub/scrub.ts';
 import type { TransactionLog } from '../log/api.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
@@ -144,7 +144,7 @@ export interface StoreStatus {
   /** Up to here the log has checksums on disk: completed chunks, and of the one being written the blocks that `block-sums` knows. Null as below. */
   readonly vouchedTo: number | null;
   /** Null where the files are objects, for whose content their store answers. */
-  readonly proofs: ChunkProofFigures | null;
+  readonly proofs: ScrubFigures | null;
   readonly cache: { readonly hits: number; readonly misses: number; readonly usedBytes: number; readonly capacityBytes: number };
   readonly streams: StreamFigures;
 }
@@ -311,7 +311,7 @@ class RunningStore implements DirectoryStore {
       };
     });
     log.onStop((error) => this.#fail(error));
-    this.#background = Promise.all([this.#flushExistence(), options.log?.verifyChunks ?? true ? this.#proveFiles() : null, proofChain?.run(this.#stopping.signal)]);
+    this.#background = Promise.all([this.#flushExistence(), options.log?.verifyChunks ?? true ? this.#scrub() : null, proofChain?.run(this.#stopping.signal)]);
   }
 
   async #flushExistence(): Promise<void> {
@@ -325,10 +325,10 @@ class RunningStore implements DirectoryStore {
 
   chunkMap(since: string | null): ChunkMapView { return this.#chunkMap.view(since); }
 
-  async #proveFiles(): Promise<void> {
+  async #scrub(): Promise<void> {
     const { signal } = this.#stopping;
     const onDamage = (error: SkuaError): void => this.#fail(error);
-    await Promise.all([new ChunkProofs({ ...this.#world, table: this.#log.table, onDamage }).run(signal), this.#index.proveTables(signal, onDamage)]);
+    await Promise.all([scrubChunks({ ...this.#world, table: this.#log.table, onDamage }, signal), this.#index.scrub(signal, onDamage)]);
   }
 
   status(): StoreStatus {
@@ -347,7 +347,7 @@ class RunningStore implements DirectoryStore {
       isIndexMerging: this.#index.isMerging,
       chunks: [...table.all()].length,
       vouchedTo: this.#log.vouchedTo,
-      proofs: proofFigures(table, this.#world.clock.nowMs()),
+      proofs: scrubFigures(table, this.#world.clock.nowMs()),
       cache: { hits: this.#cache.hits, misses: this.#cache.misses, usedBytes: this.#cache.usedBytes, capacityBytes: this.#cache.capacityBytes },
       streams: this.#internals.figures(),
     };
@@ -391,7 +391,7 @@ class RunningStore implements DirectoryStore {
     await this.#index.writeLast().catch((error: unknown) => this.#world.log.warn('the index could not be written; the next start replays the log', { error: String(error) }));
     await this.#index.flushExistence().catch(() => {});
     // After a failure nothing is believed that this process has seen.
-    if (!this.#hasFailed) await this.#index.saveProofs();
+    if (!this.#hasFailed) await this.#index.saveScrubbed();
     let failure: unknown = null;
     for (const step of [...this.#undo].reverse()) await step().catch((error: unknown) => { failure ??= error; });
     if (failure !== null) throw failure;

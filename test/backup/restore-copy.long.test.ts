@@ -3,7 +3,7 @@ import { readNodeId } from '../../core/store/format/node-id.ts';
 import { restoreCopy } from '../../core/backup/restore-copy/restore-copy.ts';
 import type { CopyRestoreOptions } from '../../core/backup/restore-copy/restore-copy.ts';
 import { COPY_MARKER, RESTORE_MARKER } from '../../core/log/format/markers.ts';
-import { TABLE_PROOFS_NAME } from '../../core/index/tables/table-proofs.ts';
+import { SCRUBBED_TABLES_NAME } from '../../core/index/tables/table-scrub.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
@@ -38,7 +38,7 @@ describe('a restore from copied files', () => {
     expect(report).toMatchObject({ backupId: null, warnings: [], skipped: [] });
     expect(await logText(target)).toEqual(whole);
     // The dry start that ends a restore stops cleanly.
-    expect((await target.list('index')).filter((name) => name !== TABLE_PROOFS_NAME)).toEqual(await source.list('index'));
+    expect((await target.list('index')).filter((name) => name !== SCRUBBED_TABLES_NAME)).toEqual(await source.list('index'));
     expect(await readNodeId(target)).toBe(report.nodeId);
     expect(report.nodeId).not.toBe(await readNodeId(source));
     expect(await verifyErrors(target)).toEqual([]);

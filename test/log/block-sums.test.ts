@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { BLOCK_SUMS_INTERVAL_MS, compareBlocks } from '../../core/log/block-sums/block-sums.ts';
 import { BLOCK_SUMS_FILE, readBlockSums } from '../../core/log/format/block-sums-file.ts';
-import { PROVE_AGAIN_AFTER_MS } from '../../core/log/scrub/scrub.ts';
+import { SCRUB_AGAIN_AFTER_MS } from '../../core/log/scrubber/scrubber.ts';
 import { HEADER_BYTES, ongoingFileBytes } from '../../core/log/format/chunk-format.ts';
 import { slotOffset } from '../../core/log/format/commit-slot.ts';
 import type { Log } from '../../core/ports/log.ts';
@@ -147,7 +147,7 @@ if (RUNS_FIXED) describe('the checksums of the chunk being written', () => {
       await clock.advance(60_000);
       if (isDamaged) await flip(storage, FIRST, 140_000);
       await append(open, 5);
-      clock.setNow(clock.nowMs() + PROVE_AGAIN_AFTER_MS - 180_000);
+      clock.setNow(clock.nowMs() + SCRUB_AGAIN_AFTER_MS - 180_000);
       await clock.advance(60_000);
       expect(failure).toBe('none');
       for (let i = 0; i < 8; i++) {

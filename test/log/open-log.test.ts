@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { openLog } from '../../core/log/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
-import { appendGroup, checkpoint, CHUNK, contentOf, framed, groupAt, logText, ONGOING_FILE, openTestLog, readBackward, readForward, textOf } from './kit.ts';
+import { appendGroup, checkpoint, CHUNK, contentOf, framed, groupAt, logText, ONGOING_FILE, logOptions, openTestLog, readBackward, readForward, textOf } from './kit.ts';
 
 /** Opening, appending and completing without faults, on every kind of storage. */
 
@@ -119,7 +120,8 @@ describe('chunk size', () => {
 
   it('of an unmeasured new directory is 256 MiB', async () => {
     const storage = new MemoryStorage();
-    const log = await openTestLog(storage, { chunkSizeBytes: undefined });
+    const { chunkSizeBytes: _, ...unmeasured } = logOptions(storage);
+    const log = await openLog(unmeasured);
     expect(await storage.size('chunk-000000.000000')).toBe(268_439_552);
     await log.close();
   });

@@ -1,6 +1,8 @@
 import type { BlockCache } from '../../cache/cache.ts';
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
-import type { Proof } from '../../log/api.ts';
+import type { Scrubbed } from '../../log/api.ts';
+import { isSameStamp, stampOf } from '../../log/format/scrubbed-file.ts';
+import { scrubbedSince } from '../../log/scrubber/scrubber.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Ids } from '../../ports/ids.ts';
@@ -12,7 +14,7 @@ import { EMPTY_INDEX_MAP, INDEX_FOLDER, INDEX_MAP_PATH, type IndexMap, loadIndex
 import type { MemTableColumns } from '../mem-table/mem-table.ts';
 import { BloomBudget } from '../format/table-bloom.ts';
 import { type MergeTablesArgs, MERGE_TABLES_JOB, WRITE_TABLE_JOB, type WriteTableArgs, VERIFY_TABLE_JOB, type VerifyTableArgs, type VerifyTableResult, verifyTable } from '../jobs/jobs.ts';
-import { isProven, loadTableProofs, proveTable, saveTableProofs } from './table-proofs.ts';
+import { loadScrubbedTables, saveScrubbedTables } from './table-scrub.ts';
 import { removeTable } from '../format/table-writer.ts';
 import { TableReader } from './tables.ts';
 import { bloomPathOf } from '../format/table-format.ts';
@@ -72,7 +74,7 @@ export interface TableExecuted {
 
 /** A smaller table is verified on the spot: a worker takes longer to start. */
 const VERIFY_HERE_BYTES_MAX = 1_048_576;
-const NO_PROOFS: ReadonlyMap<string, Proof> = new Map();
+const NONE_SCRUBBED: ReadonlyMap<string, Scrubbed> = new Map();
 /** Its presence asks for verification at the next start. */
 const FORCE_VERIFY_NAME = '.forceverify';
 
@@ -136,7 +138,7 @@ export class TableStore {
       return;
     }
     const isForced = (await storage.size(`${INDEX_FOLDER}/${FORCE_VERIFY_NAME}`)) !== null;
-    const proofs = verify && !isForced ? await loadTableProofs(this.#options.ports) : NO_PROOFS;
+    const scrubbed = verify && !isForced ? await loadScrubbedTables(this.#options.ports) : NONE_SCRUBBED;
     const levels: TableReader[][] = [];
     this.#levels = levels;
     for (const names of map.levels) {
@@ -145,7 +147,7 @@ export class TableStore {
       for (const name of names) {
         const table = await this.#openTable(`${INDEX_FOLDER}/${name}`);
         tables.push(table);
-        if (verify || isForced) await this.#verify(table, proofs.get(name), jobOptions);
+        if (verify || isForced) await this.#verify(table, scrubbed.get(name), jobOptions);
       }
     }
     this.#show(levels, map.commitCheckpoint, map.prepareCheckpoint);
@@ -170,18 +172,21 @@ export class TableStore {
     return TableReader.open(path, { ...this.#options.ports, ...this.#options.settings, budget: this.#budget, order: 'none' });
   }
 
-  /** Throws `index_corrupt` unless the table is as it was written; what the last clean stop says to be proved is believed while its file has not changed. */
-  async #verify(table: TableReader, proof: Proof | undefined, jobOptions: JobOptions): Promise<void> {
+  /** Throws `index_corrupt` unless the table is as it was written; what the last clean stop says of it is believed while its file has not changed. */
+  async #verify(table: TableReader, known: Scrubbed | undefined, jobOptions: JobOptions): Promise<void> {
     const { ports } = this.#options;
-    if (await isProven(ports.storage, table.path, proof)) {
-      table.proof = proof!;
+    const { path, fileBytes } = table;
+    const before = await stampOf(ports.storage, path);
+    if (known !== undefined && before !== null && isSameStamp(before, known)) {
+      table.scrubbed = known;
       return;
     }
-    const args: VerifyTableArgs = { path: table.path };
-    table.proof = await proveTable(ports, table.path, async () => {
-      if (table.fileBytes > VERIFY_HERE_BYTES_MAX) return await ports.jobs.run(VERIFY_TABLE_JOB, args, jobOptions) as VerifyTableResult;
-      return verifyTable(args, { ...ports, progress() {}, async checkpoint() {}, monotonicMs: () => ports.clock.monotonicMs(), async sleep() {} });
-    });
+    const args: VerifyTableArgs = { path };
+    const wrong = fileBytes > VERIFY_HERE_BYTES_MAX
+      ? await ports.jobs.run(VERIFY_TABLE_JOB, args, jobOptions) as VerifyTableResult
+      : await verifyTable(args, { ...ports, progress() {}, async checkpoint() {}, monotonicMs: () => ports.clock.monotonicMs(), async sleep() {} });
+    if (wrong !== null) throw new SkuaError('index_corrupt', wrong, { path });
+    table.scrubbed = await scrubbedSince(ports, path, before);
   }
 
   /** Starts with an empty index. The map goes first, so that a crash on the way leaves no map with missing tables. */
@@ -344,8 +349,8 @@ export class TableStore {
   }
 
   /** For a clean stop, when no table is written any more; does nothing where tables are not verified. */
-  async saveProofs(): Promise<void> {
-    if (this.#options.settings.verify) await saveTableProofs(this.#options.ports, this.newestFirst);
+  async saveScrubbed(): Promise<void> {
+    if (this.#options.settings.verify) await saveScrubbedTables(this.#options.ports, this.newestFirst);
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../../cache/cache.ts';
 import { END, HIT, isMiss, type Miss, type Outcome } from '../../base/step.ts';
-import type { Proof } from '../../log/api.ts';
+import type { Scrubbed } from '../../log/api.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import type { EntryList, IndexEntry } from '../format/entries.ts';
@@ -44,8 +44,8 @@ export interface OpenedTable {
 export class TableReader {
   readonly path: string;
   readonly shape: TableShape;
-  /** Of the content that was found to fit its checksum; null where nobody has looked yet. */
-  proof: Proof | null = null;
+  /** Of the content that was found to fit its checksum; null where nothing has looked yet. */
+  scrubbed: Scrubbed | null = null;
   readonly #file: StorageFile;
   readonly #cached: CachedFile;
   readonly #readsAlone: boolean;

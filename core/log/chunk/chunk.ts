@@ -6,6 +6,7 @@ import type { Storage } from '../../ports/storage.ts';
 import { checkHeaderPlace, checkOldLength, type ChunkPlace } from '../format/chunk-files.ts';
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual, mapLogical, type ChunkFooter, type ChunkHeader } from '../format/chunk-format.ts';
 import { RecordCutter } from '../format/record-cutter.ts';
+import type { Scrubbed } from '../format/scrubbed-file.ts';
 import type { ReadFor } from '../log-reader.ts';
 import { FRAME_BYTES, FRAME_LENGTHS_DIFFER, FRAME_SOUND, isRecordLength, takeFrame, type RecordFrame } from '../format/records.ts';
 
@@ -32,8 +33,8 @@ export class Chunk {
   isCompleted: boolean;
   /** Bytes of data that may be read: for the ongoing chunk, those that are durable. */
   physicalBytes: number;
-  /** When its content was last found to fit its MD5, in milliseconds since 1970; null where nobody has looked yet, or somebody has found damage (`scrub.ts`). */
-  provenMs: number | null = null;
+  /** Of the content that was found to fit its MD5; null where nothing has looked yet, or a reader has found damage (`scrub.ts`). */
+  scrubbed: Scrubbed | null = null;
   /** Local end of the last record that the chunk had when it was completed. */
   logicalBytes: number;
   /** After a forward read in a scavenged chunk: the next position and where its record lies, so that a scan needs no search. */

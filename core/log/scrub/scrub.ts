@@ -8,214 +8,157 @@ import { blockDamaged, compareBlocks } from '../block-sums/block-sums.ts';
 import type { Chunk } from '../chunk/chunk.ts';
 import type { ChunkTable } from '../chunk-table/chunk-table.ts';
 import { ChunkProof } from '../format/chunk-proof.ts';
-import { isSameStamp, type Proof, PROOFS_FILE, PROOFS_FORMAT, readProofs, type Stamp, stampOf, writeProofs } from '../format/proofs-file.ts';
+import { readScrubbed, type Scrubbed, SCRUBBED_CHUNKS_FILE, SCRUBBED_CHUNKS_FORMAT, writeScrubbed } from '../format/scrubbed-file.ts';
+import { SCRUB_AGAIN_AFTER_MS, SCRUB_AGAIN_BYTES_PER_SECOND, Scrubber } from '../scrubber/scrubber.ts';
 
-/** A start is not slowed down by the first proofs. */
-const FIRST_PROOF_AFTER_MS = 10_000;
-/** How often is looked for chunks that were completed or rewritten since, or whose proof has become old. */
-const LOOK_EVERY_MS = 60_000;
-/** What was proved is written down at least so often while there is more to prove. */
+/** What was compared is written down at least so often while there is more to compare. */
 const SAVE_EVERY_MS = 60_000;
-/** A chunk that could not be read is tried again after this. */
-const RETRY_AFTER_MS = 3_600_000;
-/** Age at which a proof is renewed. */
-export const PROVE_AGAIN_AFTER_MS = 7 * 86_400_000;
-/** Bytes a second at which proofs are renewed, so that nobody who reads or appends notices. What was never proved is read without a limit. */
-export const PROVE_AGAIN_BYTES_PER_SECOND = 16_777_216;
 
-export interface ChunkProofParts {
+export interface ChunkScrubParts {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly digests: Digests;
   readonly jobs: Jobs;
   readonly log: Log;
   readonly table: ChunkTable;
-  /** Told once, of a chunk whose content does not fit its MD5; nothing is proved after that. */
+  /** Called once, for a chunk whose content does not fit its MD5; nothing is compared after that. */
   readonly onDamage: (error: SkuaError) => void;
 }
 
 /** How far the completed chunks are known to be as they were written. */
-export interface ChunkProofFigures {
-  /** Bytes of completed chunk files that were not proved since they were written, or since they changed. */
+export interface ScrubFigures {
+  /** Bytes of completed chunk files that were not compared with their MD5 since they were written, or since they changed. */
   readonly bytesUnproven: number;
-  /** Time since the oldest proof, in milliseconds; null without one. */
+  /** Time since the chunk was compared that was longest ago, in milliseconds; null where none was. */
   readonly oldestProofAgeMs: number | null;
 }
 
-/** What the completed chunks of a log amount to; each knows when it was proved. */
-export function proofFigures(table: ChunkTable, nowMs: number): ChunkProofFigures {
+/** What the completed chunks of a log amount to; each knows when it was compared. */
+export function scrubFigures(table: ChunkTable, nowMs: number): ScrubFigures {
   let bytesUnproven = 0;
   let oldestMs = Infinity;
   for (const chunk of table.all()) {
     if (!chunk.isCompleted) continue;
-    if (chunk.provenMs === null) bytesUnproven += chunk.file.file.size;
-    else oldestMs = Math.min(oldestMs, chunk.provenMs);
+    if (chunk.scrubbed === null) bytesUnproven += chunk.file.file.size;
+    else oldestMs = Math.min(oldestMs, chunk.scrubbed.scrubbedMs);
   }
   return { bytesUnproven, oldestProofAgeMs: oldestMs === Infinity ? null : Math.max(0, nowMs - oldestMs) };
 }
 
 /**
- * Compares completed chunks with their MD5 in the background, newest first, in a worker: reads do not wait for it. What was proved is
- * remembered across starts for as long as name, length and modification time of the file are the same, and proved again when it is
- * old, since a disk also loses what nobody touches.
+ * Compares completed chunks with their MD5 in the background, in a worker: reads do not wait for it. What fits is
+ * remembered across starts for as long as name, length and modification time of the file are the same. Ends with the signal, or with
+ * the first damage. Never rejects.
  */
-export class ChunkProofs {
-  readonly #parts: ChunkProofParts;
-  /** Monotonic time before which a chunk that could not be read is left alone. */
-  readonly #retryMs = new Map<string, number>();
-  /** Of the content that was proved. */
-  readonly #stamps = new WeakMap<Chunk, Stamp>();
-  /** The file says something else than the chunks. */
-  #isChanged = false;
-  #savedMs = 0;
-  /** When the chunk being written was last compared with the checksums of its blocks: the start does it. */
-  #blocksProvenMs: number;
+export async function scrubChunks(parts: ChunkScrubParts, signal: AbortSignal): Promise<void> {
+  const { table, jobs } = parts;
+  const list = new ScrubbedChunks(parts);
+  const blocks = new OngoingBlocks(parts);
+  const scrubber = new Scrubber<Chunk>({
+    ...parts,
+    files: () => [...table.all()].filter(({ isCompleted }) => isCompleted).reverse(),
+    pathOf: ({ name }) => name,
+    unreadable: { message: 'a chunk could not be verified', member: 'file' },
+    async check({ name }, bytesPerSecond) {
+      const args: VerifyChunkArgs = { name, bytesPerSecond };
+      if (await jobs.run(VERIFY_CHUNK_JOB, args, { signal })) return null;
+      return new SkuaError('log_corrupt', `The checksum of chunk file ${name} does not match its content. Stop the node, run \`skua verify\`, and restore the file from a backup.`, { file: name, offset: null });
+    },
+    afterFile: () => list.saveIfDue(),
+    async afterRound() {
+      if (!await blocks.scrub(signal)) return false;
+      await list.save();
+      return true;
+    },
+  });
+  await list.load(signal);
+  // A stop while the list is read leaves it as it is.
+  if (signal.aborted) return;
+  try {
+    await scrubber.run(signal);
+  } finally {
+    await list.save();
+  }
+}
 
-  constructor(parts: ChunkProofParts) {
+/** The chunk that is being written, compared with the checksums of its blocks as often as a completed one. */
+class OngoingBlocks {
+  readonly #parts: ChunkScrubParts;
+  /** When it was last compared: the start does it. */
+  #scrubbedMs: number;
+
+  constructor(parts: ChunkScrubParts) {
     this.#parts = parts;
-    this.#blocksProvenMs = parts.clock.nowMs();
+    this.#scrubbedMs = parts.clock.nowMs();
   }
 
-  /** Ends with the signal, or with the first damage. Never rejects. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#parts;
-    try {
-      await this.#load(signal);
-      await clock.sleep(FIRST_PROOF_AFTER_MS, signal);
-      while (!signal.aborted) {
-        if (!await this.#round(signal)) return;
-        await this.#save();
-        await clock.sleep(LOOK_EVERY_MS, signal);
-      }
-    } finally {
-      await this.#save();
-    }
-  }
-
-  /** Proves what is due now; false after damage. */
-  async #round(signal: AbortSignal): Promise<boolean> {
-    while (!signal.aborted) {
-      for (const chunk of this.#unproven()) {
-        if (signal.aborted) return true;
-        if (!await this.#prove(chunk, 0, signal)) return false;
-        if (this.#parts.clock.monotonicMs() - this.#savedMs >= SAVE_EVERY_MS) await this.#save();
-      }
-      const old = this.#oldest();
-      if (old === null) return this.#proveBlocks(signal);
-      // One only: meanwhile chunks are completed, which come first.
-      if (!await this.#prove(old, PROVE_AGAIN_BYTES_PER_SECOND, signal)) return false;
-    }
-    return true;
-  }
-
-  #candidates(): Chunk[] {
-    const nowMs = this.#parts.clock.monotonicMs();
-    return [...this.#parts.table.all()].filter((chunk) => chunk.isCompleted && nowMs >= (this.#retryMs.get(chunk.name) ?? -Infinity));
-  }
-
-  #unproven(): Chunk[] {
-    return this.#candidates().filter(({ provenMs }) => provenMs === null).reverse();
-  }
-
-  #oldest(): Chunk | null {
-    const dueMs = this.#parts.clock.nowMs() - PROVE_AGAIN_AFTER_MS;
-    const old = this.#candidates().filter(({ provenMs }) => provenMs !== null && provenMs <= dueMs);
-    return old.reduce<Chunk | null>((oldest, chunk) => (oldest === null || chunk.provenMs! < oldest.provenMs! ? chunk : oldest), null);
-  }
-
-  /** As a completed chunk that was proved long ago, the one that is being written; false after damage. */
-  async #proveBlocks(signal: AbortSignal): Promise<boolean> {
+  /** False after damage. */
+  async scrub(signal: AbortSignal): Promise<boolean> {
     const { table, jobs, clock, log, onDamage } = this.#parts;
     const chunk = [...table.all()].findLast(({ isCompleted }) => !isCompleted);
-    if (chunk === undefined || clock.nowMs() - this.#blocksProvenMs < PROVE_AGAIN_AFTER_MS) return true;
-    this.#blocksProvenMs = clock.nowMs();
+    if (chunk === undefined || clock.nowMs() - this.#scrubbedMs < SCRUB_AGAIN_AFTER_MS) return true;
+    this.#scrubbedMs = clock.nowMs();
     try {
-      const args: VerifyChunkArgs = { name: chunk.name, bytesPerSecond: PROVE_AGAIN_BYTES_PER_SECOND };
+      const args: VerifyChunkArgs = { name: chunk.name, bytesPerSecond: SCRUB_AGAIN_BYTES_PER_SECOND };
       const wrong = await jobs.run(VERIFY_BLOCKS_JOB, args, { signal }) as readonly number[];
-      if (wrong.length === 0 || table.chunkAt(chunk.startPosition) !== chunk) return true;
-      onDamage(blockDamaged(chunk.name, wrong[0]!, wrong.length));
+      const [first] = wrong;
+      if (first === undefined || table.chunkAt(chunk.startPosition) !== chunk) return true;
+      onDamage(blockDamaged(chunk.name, first, wrong.length));
       return false;
     } catch (error) {
       if (!signal.aborted && table.chunkAt(chunk.startPosition) === chunk) log.warn('the chunk being written could not be verified', { file: chunk.name, error: String(error) });
       return true;
     }
   }
+}
 
-  async #prove(chunk: Chunk, bytesPerSecond: number, signal: AbortSignal): Promise<boolean> {
-    const { table, jobs, clock, log, onDamage } = this.#parts;
-    // A scavenge may have replaced it, before or meanwhile.
-    const isInForce = () => table.chunkAt(chunk.startPosition) === chunk;
-    if (!isInForce()) return true;
-    try {
-      const before = await stampOf(this.#parts.storage, chunk.name);
-      const args: VerifyChunkArgs = { name: chunk.name, bytesPerSecond };
-      const isSound = await jobs.run(VERIFY_CHUNK_JOB, args, { signal });
-      if (!isInForce()) return true;
-      if (!isSound) {
-        chunk.provenMs = null;
-        this.#isChanged = true;
-        onDamage(new SkuaError('log_corrupt', `The checksum of chunk file ${chunk.name} does not match its content. Stop the node, run \`skua verify\`, and restore the file from a backup.`, { file: chunk.name, offset: null }));
-        return false;
-      }
-      const after = await stampOf(this.#parts.storage, chunk.name);
-      // Whoever writes to a completed chunk is none of us: what is there now is looked at later.
-      if (before === null || after === null || !isSameStamp(before, after)) return this.#later(chunk);
-      this.#retryMs.delete(chunk.name);
-      chunk.provenMs = Math.floor(clock.nowMs());
-      this.#stamps.set(chunk, after);
-      this.#isChanged = true;
-    } catch (error) {
-      if (signal.aborted || !isInForce()) return true;
-      log.warn('a chunk could not be verified', { file: chunk.name, error: String(error) });
-      this.#later(chunk);
-    }
-    return true;
+/** The file that says which chunks were compared. */
+class ScrubbedChunks {
+  readonly #parts: ChunkScrubParts;
+  /** What the file says, as far as it can be relied on. */
+  #saved: ReadonlyMap<string, Scrubbed> = new Map();
+  #savedMs = 0;
+
+  constructor(parts: ChunkScrubParts) {
+    this.#parts = parts;
   }
 
-  #later(chunk: Chunk): true {
-    this.#retryMs.set(chunk.name, this.#parts.clock.monotonicMs() + RETRY_AFTER_MS);
-    return true;
-  }
-
-  /** Takes over what earlier starts proved of the files as they are now. A file that can't be read, or is not whole, is as good as none. */
-  async #load(signal: AbortSignal): Promise<void> {
+  /** Takes over what earlier starts found of the files as they are now. A list that can't be read, or is not whole, is as good as none. */
+  async load(signal: AbortSignal): Promise<void> {
     const { storage, digests, table, clock, log } = this.#parts;
     try {
-      const known = await readProofs(storage, digests, PROOFS_FILE, PROOFS_FORMAT);
+      const saved = await readScrubbed(storage, digests, SCRUBBED_CHUNKS_FILE, SCRUBBED_CHUNKS_FORMAT);
       const nowMs = clock.nowMs();
       for (const chunk of table.all()) {
         if (signal.aborted) return;
-        const proof = known.get(chunk.name);
-        // A proof of the future comes of a clock that was wrong: it would never become old.
-        if (proof === undefined || !chunk.isCompleted || proof.provenMs > nowMs) continue;
-        const isSame = proof.sizeBytes === chunk.file.file.size && proof.modifiedMs === await storage.modifiedMs(chunk.name);
-        if (!isSame) continue;
-        chunk.provenMs = proof.provenMs;
-        this.#stamps.set(chunk, proof);
+        const scrubbed = saved.get(chunk.name);
+        // A time in the future comes of a clock that was wrong: it would never become old.
+        if (scrubbed === undefined || !chunk.isCompleted || scrubbed.scrubbedMs > nowMs) continue;
+        const isSame = scrubbed.sizeBytes === chunk.file.file.size && scrubbed.modifiedMs === await storage.modifiedMs(chunk.name);
+        if (isSame) chunk.scrubbed = scrubbed;
       }
+      this.#saved = saved;
     } catch (error) {
-      if (!signal.aborted) log.warn(`${PROOFS_FILE} can't be used: all chunks are verified anew`, { file: PROOFS_FILE, error: String(error) });
+      if (!signal.aborted) log.warn(`${SCRUBBED_CHUNKS_FILE} can't be used: all chunks are verified anew`, { file: SCRUBBED_CHUNKS_FILE, error: String(error) });
     }
   }
 
-  /** Writes down what is proved, all at once. What can't be written is proved again after the next start. */
-  async #save(): Promise<void> {
+  async saveIfDue(): Promise<void> {
+    if (this.#parts.clock.monotonicMs() - this.#savedMs >= SAVE_EVERY_MS) await this.save();
+  }
+
+  /** Writes down what is known now, all at once, unless the file says it. What can't be written is compared again after the next start. */
+  async save(): Promise<void> {
     const { storage, table, digests, clock, log } = this.#parts;
-    const proofs = new Map<string, Proof>();
-    for (const chunk of table.all()) {
-      const stamp = this.#stamps.get(chunk);
-      if (stamp === undefined) continue;
-      // Somebody who read the chunk has found it damaged.
-      if (chunk.provenMs === null) this.#isChanged = true;
-      else proofs.set(chunk.name, { ...stamp, provenMs: chunk.provenMs });
-    }
-    if (!this.#isChanged) return;
+    const found = new Map<string, Scrubbed>();
+    for (const { name, scrubbed } of table.all()) if (scrubbed !== null) found.set(name, scrubbed);
+    if (found.size === this.#saved.size && [...found].every(([name, scrubbed]) => this.#saved.get(name) === scrubbed)) return;
     this.#savedMs = clock.monotonicMs();
     try {
-      await writeProofs(storage, digests, PROOFS_FILE, PROOFS_FORMAT, proofs);
-      this.#isChanged = false;
+      await writeScrubbed(storage, digests, SCRUBBED_CHUNKS_FILE, SCRUBBED_CHUNKS_FORMAT, found);
+      this.#saved = found;
     } catch (error) {
-      log.warn(`${PROOFS_FILE} could not be written: what it lacks is verified again after the next start`, { file: PROOFS_FILE, error: String(error) });
+      log.warn(`${SCRUBBED_CHUNKS_FILE} could not be written: what it lacks is verified again after the next start`, { file: SCRUBBED_CHUNKS_FILE, error: String(error) });
     }
   }
 }

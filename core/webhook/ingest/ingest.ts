@@ -1,4 +1,5 @@
 import { isSkuaError } from '../../base/errors.ts';
+import { SharedLimit } from '../../base/shared-limit.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Keys } from '../../ports/keys.ts';
@@ -14,7 +15,7 @@ import {
 } from './intake.ts';
 import type { Admission, Verdict } from './intake.ts';
 import type { Delivery } from './delivery.ts';
-import { ByteBudget, PIPELINE_LIMITS } from './pipeline.ts';
+import { PIPELINE_LIMITS } from './pipeline.ts';
 import type { PipelineLimits, WriteOutcome } from './pipeline.ts';
 import { HEADER_NAMES_MAX, Rejections, withoutValues } from './rejections.ts';
 import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson } from '../routing/routing.ts';
@@ -65,8 +66,8 @@ export function createIngest(parts: IngestParts): Ingest {
 class WebhookCalls implements Ingest {
   readonly #parts: IngestParts;
   readonly #limits: IngestLimits;
-  readonly #accepted: ByteBudget;
-  readonly #judged: ByteBudget;
+  readonly #accepted: SharedLimit;
+  readonly #judged: SharedLimit;
   readonly #intakes = new Map<string, Intake>();
   /** By connector, over all of its activations: how many are noted a minute does not depend on how often it starts. */
   readonly #rejections = new Map<string, Rejections>();
@@ -77,8 +78,8 @@ class WebhookCalls implements Ingest {
   constructor(parts: IngestParts) {
     this.#parts = parts;
     this.#limits = { ...INGEST_LIMITS, ...parts.limits };
-    this.#accepted = new ByteBudget(this.#limits.acceptedBytesMax);
-    this.#judged = new ByteBudget(this.#limits.judgedBytesMax);
+    this.#accepted = new SharedLimit(this.#limits.acceptedBytesMax, { reserve: 0 });
+    this.#judged = new SharedLimit(this.#limits.judgedBytesMax, { reserve: 0 });
     parts.active.onStop((connector) => this.#stop(connector));
   }
 
@@ -122,11 +123,11 @@ class WebhookCalls implements Ingest {
 
   async #admitted(intake: Intake, call: InboundCall, signalOf: () => AbortSignal): Promise<Verdict> {
     const bytes = call.body.length;
-    if (!this.#judged.take(bytes)) return FULL;
+    if (!this.#judged.tryTake(null, bytes)) return FULL;
     try {
       return await this.#judge(intake, call, signalOf);
     } finally {
-      this.#judged.give(bytes);
+      this.#judged.giveBack(null, bytes);
     }
   }
 

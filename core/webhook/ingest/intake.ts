@@ -11,7 +11,8 @@ import { listedAuthorize } from '../writer.ts';
 import type { ListedAccess } from '../writer.ts';
 import { Deduplication } from './deduplication.ts';
 import { Pipeline } from './pipeline.ts';
-import type { ByteBudget, PipelineLimits, WriteOutcome } from './pipeline.ts';
+import type { SharedLimit } from '../../base/shared-limit.ts';
+import type { PipelineLimits, WriteOutcome } from './pipeline.ts';
 import type { Rejections } from './rejections.ts';
 import { createSignatureVerifier } from '../signatures/signatures.ts';
 import type { SignatureVerifier } from '../signatures/signatures.ts';
@@ -29,7 +30,7 @@ interface IntakeParts {
   readonly meter: Meter;
   readonly limits: PipelineLimits;
   /** Of what is accepted, for all connectors. */
-  readonly budget: ByteBudget;
+  readonly budget: SharedLimit;
   /** Of the connector. */
   readonly rejections: Rejections;
 }

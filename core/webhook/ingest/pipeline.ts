@@ -1,4 +1,5 @@
 import { isSkuaError } from '../../base/errors.ts';
+import type { SharedLimit } from '../../base/shared-limit.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { ANY } from '../../streams/api.ts';
 import type { EventStore } from '../../streams/api.ts';
@@ -29,26 +30,6 @@ export type WriteOutcome =
   /** The connector stopped first; whether the event will yet be written is not known. */
   | { readonly kind: 'stopped' };
 
-/** Bytes that all connectors may hold together. */
-export class ByteBudget {
-  readonly #max: number;
-  used = 0;
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  take(bytes: number): boolean {
-    if (this.used + bytes > this.#max) return false;
-    this.used += bytes;
-    return true;
-  }
-
-  give(bytes: number): void {
-    this.used -= bytes;
-  }
-}
-
 interface PipelineParts {
   readonly store: EventStore;
   readonly clock: Clock;
@@ -56,7 +37,8 @@ interface PipelineParts {
   /** Null: every call is written. */
   readonly deduplication: Deduplication | null;
   readonly limits: PipelineLimits;
-  readonly budget: ByteBudget;
+  /** Bytes that all connectors may hold together. */
+  readonly budget: SharedLimit;
 }
 
 interface Entry {
@@ -98,7 +80,7 @@ export class Pipeline {
   accept(delivery: Delivery): Promise<WriteOutcome> | null {
     const { limits, budget, deduplication } = this.#parts;
     const bytes = CALL_BYTES + delivery.data.length + delivery.metadata.length;
-    if (this.#isStopping || this.#pending.size >= limits.callsMax || this.#bytes + bytes > limits.bytesMax || !budget.take(bytes)) return null;
+    if (this.#isStopping || this.#pending.size >= limits.callsMax || this.#bytes + bytes > limits.bytesMax || !budget.tryTake(null, bytes)) return null;
     this.#bytes += bytes;
     return new Promise((settle) => {
       const entry: Entry = { delivery, bytes, settle };
@@ -164,7 +146,7 @@ export class Pipeline {
     // A drain that ended earlier has told the caller already.
     if (!this.#pending.delete(entry)) return;
     this.#bytes -= entry.bytes;
-    this.#parts.budget.give(entry.bytes);
+    this.#parts.budget.giveBack(null, entry.bytes);
     entry.settle(outcome);
     if (this.#pending.size === 0) this.#onIdle?.();
   }

@@ -13,7 +13,7 @@ export interface ButtonProps {
   readonly label?: string;
   readonly isDisabled?: boolean;
   /** Why it can't be used, shown with the pointer over it. */
-  readonly title?: string;
+  readonly title?: string | undefined;
   /** What it began is under way. */
   readonly isBusy?: boolean;
   readonly isSmall?: boolean;

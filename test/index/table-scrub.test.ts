@@ -3,7 +3,8 @@ import { mkdtemp, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { JOBS } from '../../core/jobs/jobs.ts';
-import { PROVE_TABLE_AGAIN_AFTER_MS, TABLE_PROOFS_NAME } from '../../core/index/tables/table-proofs.ts';
+import { SCRUB_AGAIN_AFTER_MS } from '../../core/log/scrubber/scrubber.ts';
+import { SCRUBBED_TABLES_NAME } from '../../core/index/tables/table-scrub.ts';
 import { PROVE_TABLE_JOB, type VerifyTableArgs } from '../../core/index/jobs/jobs.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Log } from '../../core/ports/log.ts';
@@ -20,7 +21,7 @@ import { damage } from './world.ts';
 
 const FIRST_MS = 10_000;
 const LOOK_MS = 60_000;
-const PROOFS = `index/${TABLE_PROOFS_NAME}`;
+const PROOFS = `index/${SCRUBBED_TABLES_NAME}`;
 const TABLE = /^[0-9a-f-]{36}$/;
 
 interface Node {
@@ -36,7 +37,7 @@ let folder: string;
 let ids: SeededIds;
 let nowMs: number;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'skua-table-proofs-'));
+  folder = await mkdtemp(join(tmpdir(), 'skua-table-scrub-'));
   ids = new SeededIds(11);
   nowMs = TEST_NOW_MS;
 });
@@ -99,7 +100,7 @@ async function flip(path: string): Promise<void> {
 }
 
 const resets = ({ warnings }: Node): number => warnings.filter((message) => message.includes('The index on disk is discarded')).length;
-const hasProofs = async (): Promise<boolean> => (await storageOf().list('index')).includes(TABLE_PROOFS_NAME);
+const hasProofs = async (): Promise<boolean> => (await storageOf().list('index')).includes(SCRUBBED_TABLES_NAME);
 
 describe('tables that a clean stop left proven', () => {
   test('are believed by the next start, which takes the list away', async () => {
@@ -150,7 +151,7 @@ describe('tables that a clean stop left proven', () => {
     await flip(path);
     await damage(storageOf(), PROOFS, 90);
     const node = await start();
-    expect(node.warnings.join()).toContain(TABLE_PROOFS_NAME);
+    expect(node.warnings.join()).toContain(SCRUBBED_TABLES_NAME);
     expect(resets(node)).toBe(1);
     await node.open.close();
   });
@@ -169,7 +170,7 @@ describe('in the background', () => {
   test('a proof is renewed when it is old, and damage ends the node and is not believed again', async () => {
     const path = await stopped();
     await flip(path);
-    nowMs += PROVE_TABLE_AGAIN_AFTER_MS - FIRST_MS;
+    nowMs += SCRUB_AGAIN_AFTER_MS - FIRST_MS;
     const node = await start();
     await pass(node, FIRST_MS - 1);
     expect(node.proved).toEqual([]);
