@@ -5,6 +5,8 @@ import type { AllFilter, AllPosition, NewEvent, StoredEvent } from '../../core/s
 
 /** Checks and errors of the model store. */
 
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 export function compare(event: StoredEvent, at: AllPosition): number {
   return event.position - at.commit || event.preparePosition - at.prepare;
 }
@@ -17,12 +19,32 @@ export function matches(event: StoredEvent, filter: AllFilter | undefined): bool
   return filter.prefixes === undefined || filter.prefixes.some((prefix) => text.startsWith(prefix));
 }
 
+/** Names that can be asked for. */
 export function checkName(stream: string): void {
-  if (stream === '' || stream === '$$' || stream.length > STREAM_NAME_LENGTH_MAX) throw new SkuaError('invalid_stream_name', `'${stream}' can't be a stream's name.`);
+  if (stream === '' || stream === '$$' || !stream.isWellFormed()) throw new SkuaError('invalid_stream_name', `'${stream}' can't be a stream's name.`);
+}
+
+/** Names that can be written to. */
+export function checkNewName(stream: string): void {
+  checkName(stream);
+  const isReserved = stream === '.' || stream === '..' || stream === '$all' || stream.startsWith('$mem-');
+  if (isReserved || stream.length > STREAM_NAME_LENGTH_MAX || [...stream].some((c) => c < ' ' || c === '\u007f')) throw new SkuaError('invalid_stream_name', `'${stream}' can't be a new stream's name.`);
+  if (stream.startsWith('$$$$')) throw new SkuaError('access_denied', `'${stream}' would describe metadata.`, { stream });
+}
+
+/** Numbers that an event can have. */
+export function checkNumber(number: number): void {
+  if (!Number.isSafeInteger(number) || number < 0) throw new SkuaError('invalid_event_number', `${number} is no event number.`);
+}
+
+/** Bytes of one write. */
+export function checkBytes(events: readonly NewEvent[], limit: number): void {
+  if (events.reduce((sum, { data }) => sum + data.length, 0) > limit) throw new SkuaError('batch_too_large', `A write may hold ${limit} bytes.`, { limit });
 }
 
 export function checkEvent(event: NewEvent): void {
-  if (event.type === '' || event.type.length > EVENT_TYPE_LENGTH_MAX) throw new SkuaError('invalid_event', 'An event needs a type.');
+  if (!UUID.test(event.id) || /^[0-]*$/.test(event.id)) throw new SkuaError('invalid_event', 'An event needs an id.');
+  if (event.type === '' || !event.type.isWellFormed() || event.type.length > EVENT_TYPE_LENGTH_MAX) throw new SkuaError('invalid_event', 'An event needs a type.');
   if (event.data.length + event.metadata.length > EVENT_BYTES_MAX) throw new SkuaError('event_too_large', `An event may hold ${EVENT_BYTES_MAX} bytes.`, { limit: EVENT_BYTES_MAX });
 }
 

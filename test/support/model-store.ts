@@ -1,12 +1,12 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { TOMBSTONE } from '../../core/log/format/records.ts';
-import { ANY, IS_SOFT_DELETED, IS_TOMBSTONED, NO_STREAM, STREAM_EXISTS } from '../../core/streams/api.ts';
-import type { AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamCheck, StreamMetadata, StreamOutcome, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage } from '../../core/streams/api.ts';
+import { ANY, IS_SOFT_DELETED, IS_TOMBSTONED, NO_STREAM, STREAM_EXISTS, STREAMS_PER_WRITE_MAX } from '../../core/streams/api.ts';
+import type { AllPage, AllPosition, AppendResult, AppendToStreamsOptions, AppendToStreamsResult, Authorize, EventStore, NewEvent, ReadAllOptions, ReadStreamOptions, StoredEvent, StreamCheck, StreamMetadata, StreamOutcome, StreamPage, StreamWrite, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionMessage, SubscriptionPage } from '../../core/streams/api.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Ids } from '../../core/ports/ids.ts';
 import { modelMetadata } from './model-metadata.ts';
-import { checkCount, checkEvent, checkExpectedForm, checkMeaning, checkName, compare, conflict, deleted, matches } from './model-rules.ts';
+import { checkBytes, checkCount, checkEvent, checkExpectedForm, checkMeaning, checkName, checkNewName, checkNumber, compare, conflict, deleted, matches } from './model-rules.ts';
 
 /** Keys of metadata that mean something, in the order in which they are written. */
 const KNOWN_KEYS: readonly string[] = ['$maxCount', '$maxAge', '$tb', '$tmp', '$cacheControl', '$acl'];
@@ -22,6 +22,12 @@ interface ModelPart {
 
 type ModelEvent = StoredEvent & { readonly end: number };
 
+/** The limits that the model knows, as `EventStoreOptions` have them. */
+export interface ModelLimits {
+  readonly appendBytesMax?: number;
+  readonly subscriptionPageEvents?: number;
+}
+
 /**
  * The store as a list of events in memory: every question is answered by looking through the list. It says what the
  * real store must answer, so it is kept too simple to be wrong; positions are its own.
@@ -31,23 +37,31 @@ export class ModelStore implements EventStore {
   end = 0;
   readonly #clock: Clock;
   readonly #ids: Ids;
+  readonly #appendBytesMax: number;
+  /** Events that a subscription gives at a time. */
+  readonly #pageEvents: number;
   #waiters: { readonly isDone: () => boolean; readonly wake: (arrived: boolean) => void }[] = [];
 
-  constructor(clock: Clock, ids: Ids) {
+  constructor(clock: Clock, ids: Ids, { appendBytesMax = Infinity, subscriptionPageEvents = Infinity }: ModelLimits = {}) {
     this.#clock = clock;
     this.#ids = ids;
+    this.#appendBytesMax = appendBytesMax;
+    this.#pageEvents = subscriptionPageEvents;
   }
 
-  async append(stream: string, expected: number, events: readonly NewEvent[]): Promise<AppendResult> {
+  async append(stream: string, expected: number, events: readonly NewEvent[], authorize?: Authorize): Promise<AppendResult> {
+    checkNewName(stream);
     checkMeaning(stream, events);
-    return this.appendInternal(stream, expected, events);
+    return this.appendInternal(stream, expected, events, undefined, authorize);
   }
 
   /** Takes metadata too that nobody understands, as other programs may have left it. */
-  async appendInternal(stream: string, expected: number, events: readonly NewEvent[]): Promise<AppendResult> {
-    checkName(stream);
+  async appendInternal(stream: string, expected: number, events: readonly NewEvent[], _options?: unknown, authorize?: Authorize): Promise<AppendResult> {
+    checkNewName(stream);
     checkExpectedForm(expected);
     for (const event of events) checkEvent(event);
+    checkBytes(events, this.#appendBytesMax);
+    this.#ask(stream, authorize);
     if (this.#isTombstoned(stream)) throw deleted(stream);
     const last = this.#last(stream);
     if (expected === STREAM_EXISTS && this.#metadataOf(stream).truncateBefore === TOMBSTONE) throw deleted(stream);
@@ -66,14 +80,18 @@ export class ModelStore implements EventStore {
   /** Says first, stream by stream, what an append of all its events would say; then writes. Nothing else has a turn in between. */
   async appendToStreams(writes: readonly StreamWrite[], { checks = [], isRepeatable = true }: AppendToStreamsOptions = {}): Promise<AppendToStreamsResult> {
     if (writes.length === 0 || writes.some(({ events }) => events.length === 0)) throw new SkuaError('batch_empty', 'There is nothing to write.');
+    if (new Set([...writes, ...checks].map(({ stream }) => stream)).size > STREAMS_PER_WRITE_MAX) throw new SkuaError('bad_request', 'Too many streams.');
     for (const { stream, events, expectedVersion } of writes) {
-      checkName(stream);
+      checkNewName(stream);
       checkMeaning(stream, events);
+      if (stream === '$scavengePoints') throw new SkuaError('bad_request', 'A scavenge point is written alone.');
       checkExpectedForm(expectedVersion);
       for (const event of events) checkEvent(event);
       if (expectedVersion !== ANY && writes.filter((other) => other.stream === stream).length > 1) throw new SkuaError('bad_request', 'Several expectations.');
     }
     for (const { expectedVersion } of checks) checkExpectedForm(expectedVersion);
+    checkBytes(writes.flatMap(({ events }) => events), this.#appendBytesMax);
+    for (const { stream, authorize } of [...writes, ...checks]) this.#ask(stream, authorize);
     const parts = [...new Set(writes.map(({ stream }) => stream))].map((stream) => this.#part(stream, writes, checks, isRepeatable));
     if (parts.every(({ repeat }) => repeat !== null)) {
       const streams = parts.map(({ stream, repeat }) => ({ stream, lastEventNumber: repeat!.lastEventNumber, position: repeat!.position }));
@@ -125,6 +143,13 @@ export class ModelStore implements EventStore {
     }
   }
 
+  /** Throws what refuses the write, by the metadata of the stream, or of the one that a metadata stream belongs to. */
+  #ask(stream: string, authorize: Authorize | undefined): void {
+    const owner = stream.startsWith('$$') ? stream.slice(2) : stream;
+    const refusal = authorize?.(this.#metadataOf(owner), (other) => ({ lastEventNumber: this.#last(other), metadataVersion: this.#last(`$$${other}`) }));
+    if (refusal != null) throw refusal;
+  }
+
   #actual(stream: string): number {
     if (this.#isTombstoned(stream)) return IS_TOMBSTONED;
     return this.#metadataOf(stream).truncateBefore === TOMBSTONE ? IS_SOFT_DELETED : this.#last(stream);
@@ -139,9 +164,11 @@ export class ModelStore implements EventStore {
     }
   }
 
-  async deleteStream(stream: string, expected: number, kind: 'soft' | 'hard'): Promise<{ readonly position: number }> {
-    checkName(stream);
+  async deleteStream(stream: string, expected: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
+    checkNewName(stream);
     checkExpectedForm(expected);
+    if (stream.startsWith('$$')) throw new SkuaError('access_denied', 'Metadata go with their stream.', { stream });
+    this.#ask(stream, authorize);
     if (this.#isTombstoned(stream)) throw deleted(stream);
     const last = this.#last(stream);
     const hasMetadata = this.#last(`$$${stream}`) >= 0;
@@ -156,7 +183,7 @@ export class ModelStore implements EventStore {
   async readStream(stream: string, options: ReadStreamOptions): Promise<StreamPage> {
     checkName(stream);
     checkCount(options.count);
-    if (options.from !== 'end' && (!Number.isSafeInteger(options.from) || options.from < 0)) throw new SkuaError('invalid_event_number', `${options.from} is no event number.`);
+    if (options.from !== 'end') checkNumber(options.from);
     const { last, metadata } = this.#readable(stream);
     const from = options.from === 'end' ? last : options.from;
     const isForward = options.direction === 'forward';
@@ -179,6 +206,7 @@ export class ModelStore implements EventStore {
 
   async readEvent(stream: string, number: number | 'last', resolveLinks = false): Promise<StoredEvent> {
     checkName(stream);
+    if (number !== 'last') checkNumber(number);
     const { last } = this.#readable(stream);
     const event = this.#visible(stream).find((e) => e.number === (number === 'last' ? last : number));
     if (event === undefined) throw new SkuaError('event_not_found', `Stream '${stream}' has no event ${number}.`);
@@ -189,8 +217,9 @@ export class ModelStore implements EventStore {
     checkCount(options.count);
     const end = { commit: this.end, prepare: this.end };
     const from = options.from === 'start' ? { commit: 0, prepare: 0 } : options.from === 'end' ? end : options.from;
-    if (from.commit < this.end && !this.log.some((e) => e.position === from.commit || e.end === from.commit) && from.commit !== 0) throw new SkuaError('invalid_position', `No record begins or ends at ${from.commit}.`);
     const isForward = options.direction === 'forward';
+    if (isForward || from.commit <= this.end) this.#checkPosition(from);
+    else throw new SkuaError('invalid_position', `The log ends before ${from.commit}.`);
     const matching = this.log.filter((e) => (isForward ? compare(e, from) >= 0 : compare(e, from) < 0) && matches(e, options.filter));
     const taken = (isForward ? matching : matching.toReversed()).slice(0, options.count);
     const isEnd = taken.length === matching.length;
@@ -207,46 +236,60 @@ export class ModelStore implements EventStore {
     return { lastEventNumber: isTombstoned ? TOMBSTONE : this.#last(stream), isTombstoned, isSoftDeleted: !isTombstoned && metadata.truncateBefore === TOMBSTONE, metadata, metadataVersion: this.#last(`$$${stream}`) };
   }
 
-  async *subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage<number>> {
+  #checkPosition({ commit }: AllPosition): void {
+    if (commit < this.end && commit !== 0 && !this.log.some((e) => e.position === commit || e.end === commit)) throw new SkuaError('invalid_position', `No record begins or ends at ${commit}.`);
+  }
+
+  subscribeToStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionMessage<number>> {
+    return messagesOf(this.followStream(stream, options));
+  }
+
+  subscribeToAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage<AllPosition>> {
+    return messagesOf(this.followAll(options));
+  }
+
+  async *followStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionPage<number>> {
+    if (options.after === 'end' && this.#isTombstoned(stream)) throw deleted(stream);
     let after = options.after === 'end' ? this.#last(stream) : options.after;
-    for (let isLive = false; options.signal?.aborted !== true; ) {
-      const length = this.log.length;
+    const left = (): ModelEvent[] => {
       const tombstone = this.log.find((e) => e.stream === stream && e.number === TOMBSTONE);
-      const found = tombstone ?? this.#visible(stream).find((e) => e.number > after);
-      if (found !== undefined) {
-        after = found.number;
-        yield { kind: 'event', event: this.#resolve(found, options.resolveLinks === true) };
-        if (tombstone !== undefined) throw deleted(stream);
-      } else {
-        if (!isLive) yield { kind: 'caught-up', after };
-        isLive = true;
-        await this.#wait(() => this.log.length > length, options.signal);
-      }
+      if (tombstone === undefined ? this.#isTombstoned(stream) : after === TOMBSTONE) throw deleted(stream);
+      return [...this.#visible(stream), ...(tombstone === undefined ? [] : [tombstone])].filter((e) => e.number > after);
+    };
+    yield* this.#pages(options, left, (last) => (after = last?.number ?? after), () => this.#last(stream) < 0 || this.#metadataOf(stream).truncateBefore === TOMBSTONE);
+  }
+
+  async *followAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionPage<AllPosition>> {
+    const { after } = options;
+    if (typeof after === 'object') this.#checkPosition(after);
+    let next = after === 'start' ? 0 : after === 'end' ? this.log.length : this.log.filter((e) => compare(e, after) < (options.isInclusive === true ? 0 : 1)).length;
+    const left = () => this.log.slice(next).filter((e) => matches(e, options.filter));
+    const advance = (last: ModelEvent | undefined, isMore: boolean): AllPosition | null => {
+      next = isMore ? this.log.indexOf(last!) + 1 : this.log.length;
+      const seen = this.log[next - 1];
+      return seen === undefined ? null : { commit: seen.position, prepare: seen.preparePosition };
+    };
+    yield* this.#pages(options, left, advance, () => false);
+  }
+
+  /** Pages of what is `left`. `advance` hears the last event of each, and whether there is more, and says how far the subscription is. */
+  async *#pages<Place>(
+    { signal, resolveLinks = false }: Pick<SubscribeStreamOptions, 'signal' | 'resolveLinks'>, left: () => ModelEvent[], advance: (last: ModelEvent | undefined, isMore: boolean) => Place | null, isAwaited: () => boolean,
+  ): AsyncGenerator<SubscriptionPage<Place>> {
+    for (let isBehind = true; signal?.aborted !== true; ) {
+      const { length } = this.log;
+      const found = left();
+      const isMore = found.length > this.#pageEvents;
+      const taken = found.slice(0, this.#pageEvents);
+      const after = advance(taken.at(-1), isMore);
+      const isCaughtUp = isBehind && !isMore;
+      isBehind = isMore;
+      if (taken.length > 0 || isCaughtUp) {
+        const events = taken.map((event) => this.#resolve(event, resolveLinks));
+        yield { events, checkpoints: [], isCaughtUp, after, isAwaited: taken.length === 0 && isAwaited() };
+        events.length = 0;
+      } else await this.#wait(() => this.log.length > length, signal);
     }
-  }
-
-  async *subscribeToAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionMessage<AllPosition>> {
-    let next = options.after === 'start' ? 0 : options.after === 'end' ? this.log.length : this.log.filter((e) => compare(e, options.after as AllPosition) < (options.isInclusive === true ? 0 : 1)).length;
-    for (let isLive = false; options.signal?.aborted !== true; ) {
-      const event = this.log[next];
-      if (event !== undefined) {
-        next++;
-        if (matches(event, options.filter)) yield { kind: 'event', event: this.#resolve(event, options.resolveLinks === true) };
-      } else {
-        const seen = this.log[next - 1];
-        if (!isLive) yield { kind: 'caught-up', after: seen === undefined ? null : { commit: seen.position, prepare: seen.preparePosition } };
-        isLive = true;
-        await this.#wait(() => this.log.length > next, options.signal);
-      }
-    }
-  }
-
-  followStream(stream: string, options: SubscribeStreamOptions): AsyncGenerator<SubscriptionPage<number>> {
-    return pagesOf(this.subscribeToStream(stream, options), () => this.#last(stream) < 0 || this.#metadataOf(stream).truncateBefore === TOMBSTONE);
-  }
-
-  followAll(options: SubscribeAllOptions): AsyncGenerator<SubscriptionPage<AllPosition>> {
-    return pagesOf(this.subscribeToAll(options), () => false);
   }
 
   waitForStream(stream: string, signal: AbortSignal): Promise<boolean> {
@@ -357,7 +400,7 @@ export class ModelStore implements EventStore {
 
   #resolve(event: ModelEvent, resolveLinks: boolean): StoredEvent {
     const { end: _, ...plain } = event;
-    const match = resolveLinks && event.type === '$>' ? /^(\d+)@([^]+)$/.exec(decodeText(event.data)) : null;
+    const match = resolveLinks && event.type === '$>' ? /^(\d+)@([^]*)$/.exec(decodeText(event.data)) : null;
     if (match === null) return plain;
     const stream = match[2]!;
     const target = this.#isTombstoned(stream) || this.#metadataOf(stream).truncateBefore === TOMBSTONE ? undefined : this.#visible(stream).find((e) => e.number === Number(match[1]));
@@ -390,12 +433,10 @@ export class ModelStore implements EventStore {
   }
 }
 
-/** A page for each message. */
-async function* pagesOf<Place>(messages: AsyncIterable<SubscriptionMessage<Place>>, isAwaited: () => boolean): AsyncGenerator<SubscriptionPage<Place>> {
-  for await (const message of messages) {
-    const page = { events: [], checkpoints: [], isCaughtUp: false, after: null, isAwaited: isAwaited() };
-    if (message.kind === 'event') yield { ...page, events: [message.event] };
-    else if (message.kind === 'checkpoint') yield { ...page, checkpoints: [{ behind: 0, after: message.after }] };
-    else yield { ...page, isCaughtUp: true, after: message.after };
+/** The messages of pages. */
+async function* messagesOf<Place>(pages: AsyncIterable<SubscriptionPage<Place>>): AsyncGenerator<SubscriptionMessage<Place>> {
+  for await (const { events, isCaughtUp, after } of pages) {
+    for (const event of events) yield { kind: 'event', event };
+    if (isCaughtUp) yield { kind: 'caught-up', after };
   }
 }

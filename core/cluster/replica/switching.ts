@@ -1,7 +1,7 @@
 import { SkuaError } from '../../base/errors.ts';
 import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeStarted } from '../../scavenge/api.ts';
 import type { EventStore } from '../../streams/api.ts';
-import { layer, performWrite } from '../../streams/layer/layer.ts';
+import { type Call, layer, performWrite } from '../../streams/layer/layer.ts';
 import type { MemberLog } from '../api.ts';
 import { copyClosed } from './member-log.ts';
 
@@ -18,10 +18,10 @@ export function switchingStore(open: () => EventStore | null, current: Current<E
     if (!(error instanceof SkuaError) || !CLOSED.has(error.code)) return error;
     return error.code === 'copy_behind' || open() !== store ? copyClosed(error) : error;
   };
-  const use = async <T, Given>(call: (store: EventStore, given: Given) => Promise<T>, given: Given): Promise<T> => {
+  const use = async <T>(call: Call<Promise<T>>): Promise<T> => {
     const store = current();
     try {
-      return await call(store, given);
+      return await call(store);
     } catch (error) {
       throw told(store, error);
     }
@@ -32,12 +32,20 @@ export function switchingStore(open: () => EventStore | null, current: Current<E
     streamInfoNow: (stream: string) => open()?.streamInfoNow?.(stream) ?? null,
   };
   return layer(members, {
-    write: (write) => use(performWrite, write),
-    read: (call) => use(call, null),
-    wait: (call) => use(call, null),
+    // As `use`, without a closure for each write.
+    write: async (write) => {
+      const store = current();
+      try {
+        return await performWrite(store, write);
+      } catch (error) {
+        throw told(store, error);
+      }
+    },
+    read: use,
+    wait: use,
     async *follow(call, { after }) {
       // A reader who read on at another member may come with a position that this copy has not reached: what lies before it must not come again.
-      if (typeof after === 'object' && after.commit >= log.end) await use(() => log.refresh(), null);
+      if (typeof after === 'object' && after.commit >= log.end) await use(() => log.refresh());
       const store = current();
       try {
         yield* call(store);

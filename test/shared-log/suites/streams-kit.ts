@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeEach, expect, TestRunner } from 'vitest';
+import { afterAll, afterEach, expect, TestRunner } from 'vitest';
 import type { ObjectLogOptions } from '../../../core/shared-log/api.ts';
+import { LOG_IN_MEMORY, withoutFeature } from '../../streams/features.ts';
 import { elsewhere, type Setup, type SetupOptions } from '../../streams/setup.ts';
 import type { MemoryLog } from '../../streams/doubles.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -9,40 +10,6 @@ import { StoreClock, TickingStore } from './ticking-store.ts';
 
 /** The least that a chunk may have; where tests want smaller ones their events only lie in fewer. */
 const CHUNK_BYTES_MIN = 65_536;
-
-/**
- * Beginnings of the names of tests that look into the log in memory, or put there what no writer on objects can: records of explicit transactions,
- * holes, groups that fail. What they are about is the same code, or has a test of its own on objects.
- */
-const INSIDE: readonly string[] = [
-  'share transaction and correlation, and mark first and last',
-  'of an empty one, a tombstone and an epoch are those of the reference',
-  'begin an epoch with a system record and its event',
-  'are completed where a write does not fit, which is never split',
-  'end behind a write that asks for it',
-  'of the disk reject the whole group, and the next one works',
-  'of completing a chunk reject the write that needs it',
-  'of a sync end all writing but no reading',
-  'of nothing: closing finishes what is in flight and rejects the rest',
-  'continues the numbers and moves $tb',
-  'keeps other members, also within one group and after a restart',
-  'is visited once in pages of',
-  'starts at every event, inclusive forward and exclusive backward',
-  'has the positions of explicit transactions',
-  'filters {',
-  'are read by their index entries',
-  'pass over what a scavenge removed',
-  'take the lowest position of several for one number',
-  'are answered when the original is in the same group',
-  'are written again',
-  'fill groups',
-  'writes all in the order of the request',
-  'fits into one chunk, or is refused',
-  'hold all who come while the process looks at its sockets once, though a write takes no time',
-  'hold all who wait for their answer before they write again',
-  'takes as many streams as it may',
-  'packs states that are not used, and unpacks them as they were',
-];
 
 /**
  * What comes of them depends on what one instance remembers: which event an id that a stream has twice is the repeat of, and which
@@ -63,17 +30,10 @@ export interface StreamsOptions {
 /** Opens the stores of the suites of the streams, imported afterwards, on objects. */
 export function streamsOn(place: Place, { seed }: StreamsOptions): void {
   const buckets = new WeakMap<Setup, Bucket>();
-  const skipped = new Set<string>();
   const open: TickingStore[] = [];
   let seeds = seed;
 
-  beforeEach(({ task, skip }) => {
-    const inside = INSIDE.find((name) => task.name.startsWith(name));
-    if (inside !== undefined) {
-      skipped.add(inside);
-      skip('It looks into a log in memory, which there is not on objects.');
-    }
-  });
+  const skipped = withoutFeature(LOG_IN_MEMORY, 'It looks into a log in memory, which there is not on objects.');
   elsewhere.setUp = (options: SetupOptions): Setup => {
     const clock = options.from?.clock ?? new ManualClock(1_700_000_000_000);
     const bucket = (options.from && buckets.get(options.from)) ?? { objects: place.fresh().then((objects) => new HookedObjects(objects)), clock: new StoreClock(clock), stores: [] };
@@ -94,7 +54,7 @@ export function streamsOn(place: Place, { seed }: StreamsOptions): void {
     elsewhere.setUp = null;
     await place.close();
     expect(TickingStore.ticks).toBeGreaterThan(10);
-    expect([...skipped].toSorted()).toEqual(INSIDE.toSorted());
+    expect([...skipped].toSorted()).toEqual(LOG_IN_MEMORY.toSorted());
   });
 }
 
