@@ -59,7 +59,10 @@ export type ErrorCode =
   // HTTP
   | 'foreign_origin' | 'foreign_host' | 'bad_request' | 'bad_json' | 'bad_header' | 'not_acceptable' | 'unsupported_media_type' | 'not_found' | 'not_here' | 'method_not_allowed' | 'range_not_satisfiable' | 'page_unavailable';
 
-/** What the code itself ensures where data become durable does not hold: nothing more may be written, so that nothing is spoilt. */
+/**
+ * What the code itself ensures where data become durable does not hold: nothing more may be written, so that nothing is
+ * spoilt.
+ */
 export function brokenInvariant(what: string, data: Record<string, unknown>): SkuaError {
   return new SkuaError('writer_stopped', `${what}: this is a defect, so nothing more is written. Reading goes on. Restart the node, and report it.`, data);
 }

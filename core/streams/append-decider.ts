@@ -170,7 +170,10 @@ export class AppendDecider {
     return VERDICT.NEW;
   }
 
-  /** Nothing is written: that the request is in the group makes the chunk end behind it, unless the log has left that chunk. */
+  /**
+   * Nothing is written: that the request is in the group makes the chunk end behind it, unless the log has left that
+   * chunk.
+   */
   #completeChunk(request: CompleteChunkRequest, group: AppendGroup): Verdict {
     const { capacity } = this.#log;
     request.accept();
@@ -215,7 +218,10 @@ export class AppendDecider {
     return null;
   }
 
-  /** A stream that is gone for ever says so to everyone, as in a write to it alone; what nobody may see is refused before anything of the others is told. */
+  /**
+   * A stream that is gone for ever says so to everyone, as in a write to it alone; what nobody may see is refused
+   * before anything of the others is told.
+   */
   #denial({ parts, checks }: StreamsRequest): SkuaError | null {
     for (const { owner, authorize } of [...parts, ...checks]) {
       const { latest } = this.#states.get(owner)!;
@@ -282,7 +288,10 @@ export class AppendDecider {
   }
 }
 
-/** What the expected version says by itself. DELETED: the stream is gone, though its last event may be the one that is expected. */
+/**
+ * What the expected version says by itself. DELETED: the stream is gone, though its last event may be the one that is
+ * expected.
+ */
 function onAppend(version: StreamVersion, isMeta: boolean, expected: number): Verdict {
   if (version.isTombstoned) return VERDICT.DELETED;
   const last = lastNumberOf(version, isMeta);
@@ -357,7 +366,10 @@ function conflictError(stream: string, expected: number, actual: number): SkuaEr
   return new SkuaError('wrong_expected_version', message, { stream, expected, actual });
 }
 
-/** Writes events behind the last one, and what a soft-deleted stream needs to come back: `$tb` moves behind its last event that was deleted, in the same group. */
+/**
+ * Writes events behind the last one, and what a soft-deleted stream needs to come back: `$tb` moves behind its last
+ * event that was deleted, in the same group.
+ */
 function put(events: CheckedEvents, isMeta: boolean, isUnknown: boolean, state: StreamState, group: AppendGroup): void {
   const version = state.latest;
   const json = revival(version, isMeta, events);

@@ -44,7 +44,10 @@ export type Verdict = (typeof VERDICT)[keyof typeof VERDICT];
 export abstract class PendingRequest<R> {
   /** The stream whose state decides; a metastream's is part of its original's. */
   readonly owner: string;
-  /** Bytes of its framed records, as far as they are known; of a request without events, the room that it takes in the queue. */
+  /**
+   * Bytes of its framed records, as far as they are known; of a request without events, the room that it takes in the
+   * queue.
+   */
   readonly bytes: number;
   /** The chunk must end behind this write. */
   readonly endsChunk: boolean;

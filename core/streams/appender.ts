@@ -87,7 +87,10 @@ export class Appender {
     this.#shared?.overtake();
   }
 
-  /** Takes in what another writer has committed. Where that fails nothing is written any more: it would be decided by states that lack it. */
+  /**
+   * Takes in what another writer has committed. Where that fails nothing is written any more: it would be decided by
+   * states that lack it.
+   */
   follow(records: CommittedRecords): void {
     this.overtake();
     try {
@@ -178,7 +181,10 @@ export class Appender {
     this.#shared?.begin();
   }
 
-  /** Fills the group with requests, of which the decider knows `begun` already. A promise: the first one that waits needs that. */
+  /**
+   * Fills the group with requests, of which the decider knows `begun` already. A promise: the first one that waits
+   * needs that.
+   */
   #collect(group: AppendGroup, begun: AppendRequest | null): Ending | Promise<unknown> {
     const { groupRequestsMax, groupBytesMax } = this.#options;
     for (let request = this.#queue.peek(); request !== undefined; request = this.#queue.peek()) {
@@ -199,12 +205,7 @@ export class Appender {
     let collected: Ending | Promise<unknown> = missing;
     while (typeof collected !== 'string') {
       const request = this.#queue.peek()!;
-      let failure: unknown = null;
-      try {
-        await collected;
-      } catch (error) {
-        failure = error;
-      }
+      const failure = await failureOf(collected);
       // The request was rejected, or all has to be decided anew.
       if (this.#queue.peek() !== request || this.#shared?.isOvertaken === true) return 'open';
       if (failure !== null) {
@@ -321,3 +322,13 @@ function measureGroup(meter: Meter, group: AppendGroup, { sinceMs, startMs, endM
 }
 
 function ignore(): void {}
+
+/** Null where the promise is kept. */
+async function failureOf(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+    return null;
+  } catch (error) {
+    return error;
+  }
+}

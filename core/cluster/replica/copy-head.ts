@@ -223,7 +223,10 @@ export class CopyHead extends Head {
     if (last.endsChunk) await this.#settle();
   }
 
-  /** Appends records that have this place in the log. Where that is in the next chunk, this one is completed before, also where it is full to its last byte. */
+  /**
+   * Appends records that have this place in the log. Where that is in the next chunk, this one is completed before,
+   * also where it is full to its last byte.
+   */
   async #append({ start, end }: Pick<Commit, 'start' | 'end'>, records: Uint8Array): Promise<void> {
     const { log } = this.#copy;
     if (records.length !== end - start) throw brokenInvariant(`A commit has ${records.length} bytes of records for the log from ${start} to ${end}`, { start, end, size: records.length });

@@ -85,7 +85,10 @@ export function takeFrame(frame: RecordFrame, bytes: Uint8Array, at: number, len
   return position >= 0 && own !== position ? FRAME_ELSEWHERE : FRAME_SOUND;
 }
 
-/** Whether the first and the last record of a group name the places that they get where the group is put at `start`: what `takeFrame` will ask of every record. */
+/**
+ * Whether the first and the last record of a group name the places that they get where the group is put at `start`:
+ * what `takeFrame` will ask of every record.
+ */
 export function isGroupAt(group: Uint8Array, start: number): boolean {
   const { length } = group;
   if (length < GROUP_BYTES_MIN) return false;

@@ -52,8 +52,8 @@ export interface CommittedParts {
 
 /**
  * What a committed record does, whoever wrote it: everything that answers questions about streams learns of it, then readers see
- * it, then those who wait for it are woken. In one step, so that nobody sees a part of it. Throws `writer_stopped`, with nothing
- * changed, where the records are not what the log has behind that what readers see.
+ * it, then those who wait for it are woken. In one step, so that nobody sees a part of it. Throws `writer_stopped`, with
+ * nothing changed, where the records do not lie between the end that readers see and the log's.
  */
 export function applyCommitted(records: CommittedRecords, parts: CommittedParts): void {
   const { start, end } = records;
