@@ -1,5 +1,5 @@
-import { SkuaError } from '../base/errors.ts';
-import { ANY, type EndOf, IS_SOFT_DELETED, IS_TOMBSTONED, NO_STREAM, STREAM_EXISTS, type StreamViolation } from './api.ts';
+import { SkuaError, type StreamViolation } from '../base/errors.ts';
+import { ANY, type EndOf, IS_SOFT_DELETED, IS_TOMBSTONED, NO_STREAM, STREAM_EXISTS } from './api.ts';
 import { conflictError, decideAppend, type Decision, lastNumberOf } from './append-decision.ts';
 import type { AppendGroup } from './append-group.ts';
 import { deletedError } from './format/names.ts';

@@ -21,15 +21,16 @@ export function checkName(stream: string): void {
   if (stream === '' || stream === '$$' || stream.length > STREAM_NAME_LENGTH_MAX) throw new SkuaError('invalid_stream_name', `'${stream}' can't be a stream's name.`);
 }
 
-export function checkEvent(event: NewEvent): void {
+export function checkEvent(event: NewEvent, index: number): void {
   if (event.type === '' || event.type.length > EVENT_TYPE_LENGTH_MAX) throw new SkuaError('invalid_event', 'An event needs a type.');
-  if (event.data.length + event.metadata.length > EVENT_BYTES_MAX) throw new SkuaError('event_too_large', `An event may hold ${EVENT_BYTES_MAX} bytes.`, { limit: EVENT_BYTES_MAX });
+  const size = event.data.length + event.metadata.length;
+  if (size > EVENT_BYTES_MAX) throw new SkuaError('event_too_large', `An event may hold ${EVENT_BYTES_MAX} bytes.`, { index, size, limit: EVENT_BYTES_MAX });
 }
 
 /** Refuses metadata that could not be read as what they were meant to be. */
 export function checkMeaning(stream: string, events: readonly NewEvent[]): void {
   if (!stream.startsWith('$$') || stream === '$$') return;
-  for (const { data, isJson } of events) if (!isModelMetadata(data, isJson)) throw new SkuaError('invalid_metadata', `These can't be the metadata of '${stream.slice(2)}'.`, { stream });
+  for (const { data, isJson } of events) if (!isModelMetadata(data, isJson)) throw new SkuaError('invalid_metadata', `These can't be the metadata of '${stream.slice(2)}'.`, { stream, key: null });
 }
 
 export function checkCount(count: number): void {

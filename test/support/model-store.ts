@@ -47,7 +47,7 @@ export class ModelStore implements EventStore {
   async appendInternal(stream: string, expected: number, events: readonly NewEvent[]): Promise<AppendResult> {
     checkName(stream);
     checkExpectedForm(expected);
-    for (const event of events) checkEvent(event);
+    events.forEach(checkEvent);
     if (this.#isTombstoned(stream)) throw deleted(stream);
     const last = this.#last(stream);
     if (expected === STREAM_EXISTS && this.#metadataOf(stream).truncateBefore === TOMBSTONE) throw deleted(stream);
@@ -70,7 +70,7 @@ export class ModelStore implements EventStore {
       checkName(stream);
       checkMeaning(stream, events);
       checkExpectedForm(expectedVersion);
-      for (const event of events) checkEvent(event);
+      events.forEach(checkEvent);
       if (expectedVersion !== ANY && writes.filter((other) => other.stream === stream).length > 1) throw new SkuaError('bad_request', 'Several expectations.');
     }
     for (const { expectedVersion } of checks) checkExpectedForm(expectedVersion);
