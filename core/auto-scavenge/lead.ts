@@ -7,6 +7,7 @@ import type { Meter } from '../ports/meter.ts';
 import { leaderOf, leads, nodeKey } from '../ports/nodes.ts';
 import type { Nodes } from '../ports/nodes.ts';
 import type { Schedule } from '../ports/schedule.ts';
+import { NO_STREAM } from '../streams/api.ts';
 import type { Authorize } from '../streams/api.ts';
 import { stateOf } from './apply.ts';
 import { note } from './decision.ts';
@@ -16,7 +17,7 @@ import type { ScavengeOrders } from './orders/orders.ts';
 import { parseScheduleText } from './format/schedule-text.ts';
 import { NOTHING_SEEN, shownAs } from './state.ts';
 import type { State } from './state.ts';
-import { AutoScavengeStreams, isSameStamp } from './streams.ts';
+import { AutoScavengeStreams, CYCLES_STREAM, isSameStamp } from './streams.ts';
 import type { CyclesStore, Stamp } from './streams.ts';
 
 /** What auto-scavenge works with. */
@@ -110,7 +111,8 @@ export class Lead {
     const decision = decide(state, input, this.#world());
     for (const fact of decision.events) {
       const stamp = this.#stamp;
-      if (stamp === null) throw new SkuaError('wrong_expected_version', 'What is stored must be read anew first.');
+      // What is there now is not known.
+      if (stamp === null) throw new SkuaError('wrong_expected_version', 'What is stored must be read anew first.', { stream: CYCLES_STREAM, expected: state.version, actual: NO_STREAM });
       // The lead may have been lost during a call.
       if (!this.isLeader()) throw this.notLeader();
       this.#stamp = null;

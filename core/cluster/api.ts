@@ -47,8 +47,6 @@ export interface MemberLog {
   recent(from: number, bytesMax: number): Uint8Array | null;
   /** True when the commit with this number is in the log, as far as this member knows, and `recent` has it if anything has; false when the signal came first. */
   waitForCommit(number: number, signal: AbortSignal): Promise<boolean>;
-  /** True when readers see the log up to this position, false when the signal came first. */
-  waitForEnd(position: number, signal: AbortSignal): Promise<boolean>;
 }
 
 /** Who is in the cluster and who leads, as this member knows it. */

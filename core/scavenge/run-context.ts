@@ -40,13 +40,13 @@ function filesOf({ table, index }: Pick<ScavengeDeps['data'], 'table' | 'index'>
 }
 
 /** Lists the files and begins the work with them, again when one of them was replaced before it could be opened. */
-export async function withFiles<T>(data: Pick<ScavengeDeps['data'], 'table' | 'index'>, withMemory: boolean, attempt: (files: RunFiles) => Promise<T>, onAgain?: (file: unknown) => void): Promise<T> {
+export async function withFiles<T>(data: Pick<ScavengeDeps['data'], 'table' | 'index'>, withMemory: boolean, attempt: (files: RunFiles) => Promise<T>, onAgain?: (file: string | undefined) => void): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await attempt(filesOf(data, withMemory));
     } catch (error) {
       if (!isSkuaError(error, 'file_not_found') || tries === FILE_TRIES_MAX) throw error;
-      onAgain?.(error.data['path']);
+      onAgain?.(error.data.path);
     }
   }
 }

@@ -1,5 +1,6 @@
 import { isSkuaError } from '../base/errors.ts';
 import { guidFromUuidBytes, guidToText } from '../base/guid.ts';
+import { retryConflicts } from '../base/retry-conflicts.ts';
 import type { Ids } from '../ports/ids.ts';
 import { ANY, PAGE_EVENTS_MAX, streamChanged, unlessChanged } from '../streams/api.ts';
 import type { EventStore, NewEvent, StoredEvent, StreamInfo, StreamMetadata, UnchangedStream } from '../streams/api.ts';
@@ -16,8 +17,6 @@ const NAMES_STREAM = '$users';
 const NOTIFICATIONS_STREAM = '$users-password-notifications';
 const NOTIFICATIONS_METADATA: StreamMetadata = { maxAge: 3_600 };
 const ACCESS = { write: [ADMINISTRATORS], delete: [ADMINISTRATORS], metadataWrite: [ADMINISTRATORS] };
-/** How often a write that met another one is tried again. */
-const ATTEMPTS_MAX = 16;
 const NO_BYTES = new Uint8Array(0);
 
 /** A record and where it stands. */
@@ -31,17 +30,6 @@ export interface StoredUser {
 
 export function userStream(loginName: string): string {
   return USER_STREAM_PREFIX + loginName;
-}
-
-/** Repeats what met a concurrent write, from reading on. Errors: `wrong_expected_version` when that goes on. */
-export async function retryConflicts<T>(attempt: () => Promise<T>): Promise<T> {
-  for (let i = 1; ; i++) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (i >= ATTEMPTS_MAX || !isSkuaError(error, 'wrong_expected_version')) throw error;
-    }
-  }
 }
 
 export class UserStreams {
@@ -136,12 +124,11 @@ export class UserStreams {
 
   /** Makes sure that the name is listed. */
   async addName(loginName: string): Promise<void> {
-    let attempts = 0;
-    await retryConflicts(async () => {
+    await retryConflicts(async (isLast) => {
       const { names, last } = await this.#readNames();
       if (names.has(loginName)) return;
       // A name listed twice does no harm, one that is not listed does.
-      const expected = ++attempts < ATTEMPTS_MAX ? last : ANY;
+      const expected = isLast ? ANY : last;
       await this.#store.append(NAMES_STREAM, expected, [this.#event('$User', false, encodeText(loginName))]);
     });
   }

@@ -7,7 +7,7 @@ import { checkDetails, checkLoginName, checkPassword, isEmptyPassword } from './
 import { storedFormatOf } from './passwords.ts';
 import type { Passwords, Secret } from './passwords.ts';
 import { ADMINISTRATORS, isAdministrator } from '../base/principal.ts';
-import { retryConflicts } from './user-streams.ts';
+import { retryConflicts } from '../base/retry-conflicts.ts';
 import type { StoredUser, UserRecord, UserStreams } from './user-streams.ts';
 
 interface UserManagerParts {

@@ -64,16 +64,6 @@ export interface AppendToStreamsOptions {
   readonly isRepeatable?: boolean;
 }
 
-/** A check that did not hold. */
-export interface StreamViolation {
-  /** Of the check among all. */
-  readonly index: number;
-  readonly stream: string;
-  readonly expected: number;
-  /** The number of the last event, NO_STREAM, IS_SOFT_DELETED or IS_TOMBSTONED. */
-  readonly actual: number;
-}
-
 export interface StreamOutcome {
   readonly stream: string;
   readonly lastEventNumber: number;

@@ -1,7 +1,7 @@
-import { SkuaError } from '../base/errors.ts';
+import { SkuaError, type StreamViolation } from '../base/errors.ts';
 import { prepareFrameBytes, TOMBSTONE } from '../log/format/records.ts';
 import type { CommitLog } from '../ports/commit-log.ts';
-import { ANY, type EndOf, IS_SOFT_DELETED, IS_TOMBSTONED, NO_STREAM, STREAM_EXISTS, type StreamOutcome, type StreamViolation } from './api.ts';
+import { ANY, type EndOf, IS_SOFT_DELETED, IS_TOMBSTONED, NO_STREAM, STREAM_EXISTS, type StreamOutcome } from './api.ts';
 import { type AppendGroup, epochBytes } from './append-group.ts';
 import {
   type AppendRequest, type CheckedEvents, type CheckedStream, type CompleteChunkRequest, type DeleteRequest, type EpochRequest, type EventsRequest, type StreamPart, type StreamsRequest, VERDICT, type Verdict,

@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/base/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { ErrorCode } from '../../core/base/errors.ts';
 import type { Violation } from '../../core/webhook/api.ts';
 import type { App, Call, Reply } from '../http/context.ts';
@@ -46,9 +46,8 @@ function messageOf(error: SkuaError): string {
   return JSON.stringify(Object.fromEntries(byField));
 }
 
-function violationsOf({ code, data }: SkuaError): readonly Violation[] {
-  const violations = code === 'invalid_connector' ? data['violations'] : null;
-  return Array.isArray(violations) ? violations as Violation[] : [];
+function violationsOf(error: SkuaError): readonly Violation[] {
+  return isSkuaError(error, 'invalid_connector') ? error.data.violations ?? [] : [];
 }
 
 function detailsOf(error: SkuaError, code: number, connectorId: string): readonly object[] {

@@ -18,7 +18,7 @@ const stream = ({ data }: SkuaError): Trailers => ({ 'stream-name': String(data[
 const group = (error: SkuaError): Trailers => ({ ...stream(error), 'group-name': String(error.data['group'] ?? '') });
 const loginName = ({ data }: SkuaError): string => String(data['loginName'] ?? '');
 const DENIED: Ended = ended(STATUS.permissionDenied, 'access-denied', 'Access Denied');
-const UNHANDLED: Ended = ended(STATUS.unknown, null, 'Exception was thrown by handler.');
+const UNHANDLED: GrpcEnding = { status: STATUS.unknown, message: 'Exception was thrown by handler.', trailers: {} };
 const NOT_READY: Ended = ended(STATUS.unavailable, null, 'Server Is Not Ready');
 const BUSY: Ended = ended(STATUS.unavailable, null, 'Server Is Too Busy');
 // The recorded server says UNKNOWN, which clients give up on: with this they look for a leader again.
@@ -64,10 +64,12 @@ export function isNotLeader(error: unknown): boolean {
  */
 export function endingOf(error: unknown, app: App, path: string, isLogin = false): GrpcEnding {
   if (error instanceof GrpcError) return error.ending;
-  if (error instanceof MalformedMessage) return { status: STATUS.unknown, message: 'Exception was thrown by handler.', trailers: {} };
+  if (error instanceof MalformedMessage) return UNHANDLED;
   if (isSkuaError(error, 'not_authenticated')) return isLogin ? { status: STATUS.unauthenticated, message: 'Unauthenticated', trailers: {} } : DENIED(error);
-  const found = error instanceof SkuaError ? ENDINGS[error.code] : undefined;
-  if (found !== undefined) return found(error as SkuaError);
+  if (error instanceof SkuaError) {
+    const found = ENDINGS[error.code];
+    if (found !== undefined) return found(error);
+  }
   app.world.log.error('a call of gRPC failed', { path, error });
-  return UNHANDLED(error as SkuaError);
+  return UNHANDLED;
 }

@@ -1,5 +1,4 @@
 import { isSkuaError } from '../../core/base/errors.ts';
-import type { SkuaError } from '../../core/base/errors.ts';
 import type { Security, Principal } from '../../core/security/api.ts';
 import type { App } from './context.ts';
 
@@ -35,7 +34,7 @@ export function login(app: App, security: Security, { name, password }: Credenti
 /** One line for a failed attempt. A name is often a password that was typed into the wrong field, so it is cut. */
 function noted(error: unknown, app: App, name: string, address: string | null): unknown {
   if (isSkuaError(error, 'not_authenticated') || isSkuaError(error, 'too_many_failures')) {
-    app.world.log.warn('authentication failed', { user: name.slice(0, LOGGED_NAME_LENGTH_MAX).toWellFormed(), address, reason: (error as SkuaError).code });
+    app.world.log.warn('authentication failed', { user: name.slice(0, LOGGED_NAME_LENGTH_MAX).toWellFormed(), address, reason: error.code });
   }
   return error;
 }

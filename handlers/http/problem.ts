@@ -1,4 +1,4 @@
-import { SkuaError } from '../../core/base/errors.ts';
+import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { ErrorCode } from '../../core/base/errors.ts';
 import { challengeTo } from './browsers.ts';
 import { commonHeaders } from './reply.ts';
@@ -143,8 +143,8 @@ const USERS_ERRORS: Readonly<Partial<Record<ErrorCode, string>>> = {
 };
 
 /** What else to show where a reload failed: elsewhere paths of files are not the caller's business. */
-function placeOf({ code, data }: SkuaError): Record<string, unknown> | undefined {
-  return code === 'reload_failed' || code === 'certificate_invalid' ? { file: data['file'], reason: data['reason'] } : undefined;
+function placeOf(error: SkuaError): Record<string, unknown> | undefined {
+  return isSkuaError(error, 'reload_failed') || isSkuaError(error, 'certificate_invalid') ? { file: error.data.file, reason: error.data.reason } : undefined;
 }
 
 /** Characters of the longest text beside the detail, which core/base/errors.ts bounds: it may quote what was sent, too. */
@@ -159,7 +159,7 @@ export function problemText(error: SkuaError, reason: string): string {
   const usersError = USERS_ERRORS[error.code];
   return JSON.stringify({
     code: error.code === 'sync_failed' ? 'writer_stopped' : error.code, title: reason, detail: error.message,
-    hint: shown(error.data['hint']), ...(error.code === 'invalid_metadata' && { key: shown(error.data['key']) }), scavengeId: error.data['scavengeId'], backupId: error.data['backupId'], ...(error.code === 'late_order' && { seen: error.data['seen'] }), ...placeOf(error), ...(usersError !== undefined && { success: false, error: usersError }),
+    hint: shown(error.data['hint']), ...(isSkuaError(error, 'invalid_metadata') && { key: shown(error.data.key) }), scavengeId: error.data['scavengeId'], backupId: error.data['backupId'], ...(isSkuaError(error, 'late_order') && { seen: error.data.seen }), ...placeOf(error), ...(usersError !== undefined && { success: false, error: usersError }),
   });
 }
 
@@ -177,14 +177,14 @@ export function failure(error: unknown, call: Call, app: App): Reply {
     app.world.meter.count('eventstore_http_requests_failed_total');
   }
   const headers: Record<string, string> = { ...commonHeaders(announcesMethods(known) ? call.methods : ''), ...outcome.headers, 'content-type': 'application/problem+json; charset=utf-8' };
-  if (known?.code === 'wrong_expected_version') {
-    const current = String(known.data['actual'] ?? -1);
+  if (isSkuaError(error, 'wrong_expected_version')) {
+    const current = String(error.data.actual);
     headers['es-currentversion'] = current;
     headers['kurrent-currentversion'] = current;
   }
   if (outcome.status === UNAUTHORIZED.status) headers['www-authenticate'] = challengeTo(call.request.headers);
   if (known?.code === 'too_many_failures' || typeof known?.data['retryAfterSeconds'] === 'number') headers['retry-after'] = String(Math.max(1, Math.ceil(Number(known.data['retryAfterSeconds'] ?? 1))));
-  if (known?.code === 'range_not_satisfiable') headers['content-range'] = `bytes */${String(known.data['sizeBytes'])}`;
+  if (isSkuaError(error, 'range_not_satisfiable')) headers['content-range'] = `bytes */${error.data.sizeBytes}`;
   if (known?.code === 'method_not_allowed') headers['allow'] = call.methods;
   const reason = known?.code === 'stream_deleted' && call.method === 'GET' ? 'Deleted' : outcome.reason;
   const body = known !== null && outcome !== INTERNAL ? problemText(known, reason)

@@ -1,6 +1,6 @@
 import { TIMES_MAX } from '../../core/auto-scavenge/api.ts';
 import type { AutoScavenge, AutoScavengeStatus, NodeOutcome } from '../../core/auto-scavenge/api.ts';
-import { SkuaError } from '../../core/base/errors.ts';
+import { isSkuaError, SkuaError, type SkuaErrorOf } from '../../core/base/errors.ts';
 import { timeSpanText, timestampText } from '../../core/base/time.ts';
 import type { AuditAction } from '../../core/ports/audit.ts';
 import { readJson } from '../http/body.ts';
@@ -126,15 +126,15 @@ const TEXTS = { invalid_schedule: 'Invalid CRON expression', auto_scavenge_pausi
 
 function documented(error: unknown): unknown {
   if (!(error instanceof SkuaError)) return error;
-  if (error.code === 'not_leader') return notLeader(error);
-  if (error.code === 'auto_scavenge_off') return autoScavengeOff(typeof error.data['reason'] === 'string' ? error.data['reason'] : error.message);
+  if (isSkuaError(error, 'not_leader')) return notLeader(error);
+  if (isSkuaError(error, 'auto_scavenge_off')) return autoScavengeOff(error.data.reason ?? error.message);
   const text = Object.hasOwn(TEXTS, error.code) ? TEXTS[error.code as keyof typeof TEXTS] : error.message;
   return text === error.message ? error : new SkuaError(error.code, text, { hint: error.message, ...error.data });
 }
 
 /** Requests for the leader are passed on to it before they come here (`handlers/forward.ts`): it is not known, or was another one a moment ago. */
-function notLeader({ data: { leader } }: SkuaError): SkuaError {
-  if (typeof leader !== 'string') return new SkuaError('no_leader', 'No leader node was found in the cluster', { hint: 'Try again when a leader is elected.' });
+function notLeader({ data: { leader = null } }: SkuaErrorOf<'not_leader'>): SkuaError {
+  if (leader === null) return new SkuaError('no_leader', 'No leader node was found in the cluster', { hint: 'Try again when a leader is elected.' });
   return new SkuaError('not_leader', 'Node is not the leader', { leader, hint: `The leader is ${leader}. Try again, or ask that node.` });
 }
 

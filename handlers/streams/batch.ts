@@ -114,7 +114,7 @@ function* eventsOf(reader: JsonReader, slice: number, onStored?: (length: number
     }
     reader.end();
   } catch (error) {
-    if (isSkuaError(error, 'bad_json') && error.message.startsWith('The JSON text')) throw invalid(String(error.data['hint']));
+    if (isSkuaError(error, 'bad_json') && error.message.startsWith('The JSON text')) throw invalid(String(error.data.hint));
     throw error;
   }
   if (events.length === 0) throw invalid('The array holds no event.');

@@ -145,7 +145,6 @@ export class DirectoryObjects implements ObjectStore {
     checkPrefix(prefix);
     throwIfAborted(options.signal, prefix);
     const max = Math.min(options.max ?? OBJECT_LIST_MAX, OBJECT_LIST_MAX);
-    await this.#clean();
     return this.#read(prefix, async (look) => {
       const objects: ObjectInfo[] = [];
       let keys: string[] = [];
@@ -281,8 +280,6 @@ export class DirectoryObjects implements ObjectStore {
     if (deviceIn(found) === deviceIn(this.#root!)) throw rootReplaced(this.place, 'its inode is another');
     if (this.#knowing.size === 0) throw rootReplaced(this.place, 'its device or inode is another');
     const there = new DirectoryObjects({ root: this.place, identityOf: this.#identityOf });
-    // Nothing is removed there.
-    there.#cleaning = Promise.resolve();
     for (const why of this.#knowing) {
       const reason = await why(there).catch((error: unknown) => { throw rootReplaced(this.place, `it can't be read (${error instanceof Error ? error.message : String(error)})`, error); });
       if (reason !== null) throw rootReplaced(this.place, reason);
@@ -293,6 +290,7 @@ export class DirectoryObjects implements ObjectStore {
     this.#folders.forgetAll();
   }
 
+  /** Once, by calls that write: what only looks changes nothing. */
   #clean(): Promise<void> {
     this.#cleaning ??= this.#temporary.removeLeftovers();
     return this.#cleaning;

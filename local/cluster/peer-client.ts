@@ -115,7 +115,7 @@ export class PeerClient {
         return await exchange.reply;
       } catch (error) {
         // A connection that had been kept tells nothing of the member: it may have been closed long ago. A new one does.
-        const isStale = exchange.wasReused && !isRetry && (isSkuaError(error, 'member_unreachable') || (request.isRepeatable === true && isSkuaError(error, 'member_silent'))) && error.data['reason'] === 'broken';
+        const isStale = exchange.wasReused && !isRetry && (isSkuaError(error, 'member_unreachable') || (request.isRepeatable === true && isSkuaError(error, 'member_silent'))) && error.data.reason === 'broken';
         if (!isStale) throw error;
       }
     }

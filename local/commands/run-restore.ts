@@ -5,7 +5,7 @@ import type { Repository } from '../../core/backup/repository/api.ts';
 import { REPOSITORY_KEY } from '../../core/backup/format/keys.ts';
 import { restoreCopy } from '../../core/backup/restore-copy/restore-copy.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
-import { isSkuaError } from '../../core/base/errors.ts';
+import { type DataOf, isSkuaError } from '../../core/base/errors.ts';
 import type { ObjectPlace } from '../../core/ports/object-store.ts';
 import { timestampText } from '../../core/base/time.ts';
 import { systemClock } from '../../infra/clock.ts';
@@ -100,15 +100,15 @@ async function refusalsOf(root: string, report: Promise<RestoreReport>, options:
 }
 
 /** What to type for a moment that can be had, where the one that was asked for can't. */
-function commandsFor({ belowMs, aboveMs }: Readonly<Record<string, unknown>>, options: Options): string[] {
+function commandsFor({ belowMs = null, aboveMs = null }: DataOf<'not_restorable'>, options: Options): string[] {
   const { from, db, index, 'to-time': timeMs } = options;
   const restoreTo = (ms: number, ...more: string[]): string => {
     const rest = ['--db', db!, ...(index === null ? [] : ['--index', index]), ...(options.force ? ['--force'] : []), '--to-time', timestampText(ms, 0), ...more];
     return repositoryCommand('restore', from!, options, rest);
   };
   const commands: string[] = [];
-  if (typeof belowMs === 'number') commands.push(`For the one before, run ${restoreTo(timeMs!, '--at-or-before')}.`);
-  if (typeof aboveMs === 'number') commands.push(`For the ${typeof belowMs === 'number' ? 'other' : 'one behind'}, run ${restoreTo(aboveMs)}.`);
+  if (belowMs !== null) commands.push(`For the one before, run ${restoreTo(timeMs!, '--at-or-before')}.`);
+  if (aboveMs !== null) commands.push(`For the ${belowMs !== null ? 'other' : 'one behind'}, run ${restoreTo(aboveMs)}.`);
   return commands;
 }
 

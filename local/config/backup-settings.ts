@@ -92,7 +92,7 @@ function problemOf(parse: () => unknown): string | null {
     return null;
   } catch (error) {
     if (isSkuaError(error, 'bad_option')) return error.message;
-    if (isSkuaError(error, 'invalid_schedule')) return String(error.data['hint']);
+    if (isSkuaError(error, 'invalid_schedule')) return String(error.data.hint);
     throw error;
   }
 }

@@ -1,8 +1,9 @@
-import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
+import { type DataOf, type ErrorCode, isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import { ANY, NO_STREAM, STREAM_EXISTS } from '../../core/streams/api.ts';
 import type { AppendResult as StoredAppend, NewEvent as BytesEvent, StoredEvent } from '../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import type { AppendResult, Expected, NewEvent, Position, RecordedEvent } from './api.ts';
+import type { Conflict } from './errors.ts';
 
 /** Between the bytes of the store and what a program works with. */
 
@@ -61,14 +62,23 @@ export function appendResult({ firstEventNumber, lastEventNumber, position, isRe
 
 /** What was expected and what was there, in the words of the caller. */
 export function inWords(error: unknown): unknown {
-  if (isSkuaError(error, 'wrong_expected_version')) return new SkuaError(error.code, error.message, worded(error.data), error);
-  if (isSkuaError(error, 'consistency_violation')) return new SkuaError(error.code, error.message, { violations: (error.data['violations'] as readonly Record<string, unknown>[]).map(worded) }, error);
+  // The data have words here, which the core's own have not.
+  if (isSkuaError(error, 'wrong_expected_version')) return new SkuaError<ErrorCode>(error.code, error.message, worded(error.data), error);
+  if (isSkuaError(error, 'consistency_violation')) return new SkuaError<ErrorCode>(error.code, error.message, { violations: error.data.violations.map(worded) }, error);
   return error;
 }
 
-function worded({ stream, expected, actual }: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const word = Object.keys(WORDS).find((each) => WORDS[each] === expected);
-  return { stream, expected: word ?? expected, actual: typeof actual === 'number' && actual >= 0 ? actual : null };
+function worded({ stream, expected, actual }: DataOf<'wrong_expected_version'>): Conflict {
+  return { stream, expected: wordOf(expected), actual: actual >= 0 ? actual : null };
+}
+
+function wordOf(expected: number): Expected {
+  switch (expected) {
+    case ANY: return 'any';
+    case NO_STREAM: return 'none';
+    case STREAM_EXISTS: return 'exists';
+    default: return expected;
+  }
 }
 
 /** An event of its own: nothing of it is a view of cached bytes. */

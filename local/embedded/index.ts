@@ -1,6 +1,6 @@
 /** `skua/embedded`: the store without a server. */
 export type * from './api.ts';
 export { openStore } from './open.ts';
-export { isSkuaError, SkuaError } from '../../core/base/errors.ts';
-export { STORE_ERRORS } from './errors.ts';
+export { SkuaError } from '../../core/base/errors.ts';
+export { isSkuaError, STORE_ERRORS } from './errors.ts';
 export type { StoreErrorCode } from './errors.ts';

@@ -7,6 +7,7 @@ import { silentMeter } from '../../core/ports/meter.ts';
 import type { ErasureFinding } from '../../core/scavenge/api.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
+import { Disposables } from '../../infra/disposables.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { openObjects, parsePlace } from '../../infra/objects/open.ts';
 import { HeldObjects } from '../on-objects/held-objects.ts';
@@ -27,17 +28,26 @@ interface BucketOptions {
 
 /** A store on object storage, beside functions, nodes and other processes on the same bucket. */
 export async function openBucket({ bucket, endpoint, region, upkeep, chunkBytes, cacheBytes, log }: BucketOptions): Promise<Backend> {
+  const opened = new Disposables();
   const objects = await openObjects(parsePlace(bucket, { endpoint: endpoint ?? null, region: region ?? null }));
+  opened.defer(() => objects.close());
   const world: ObjectWorld = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log, meter: silentMeter };
   const options = { ...(chunkBytes !== undefined && { chunkSizeBytes: chunkBytes }), ...(cacheBytes !== undefined && { cacheBytes }) };
   try {
     const instance = await openObjectStore(world, options);
+    opened.defer(() => instance.close());
     const ticker = new Ticker({ world, options, settings: {} });
-    const foresight = new Foresight({ world, options, instance, newScratch, config: {} });
     const held = new HeldObjects(world, options);
+    opened.defer(() => held.close());
+    const foresight = new Foresight({ world, options, instance, newScratch, config: {} });
+    opened.defer(() => foresight.close());
     const scavenger = new KickingScavenger(world, foresight, () => ticker.kick());
     const closing = new AbortController();
     const ticking = upkeep ? ticker.run(closing.signal) : Promise.resolve();
+    opened.defer(() => {
+      closing.abort();
+      return ticking;
+    });
     return {
       store: instance.store, jobs: held.jobs, failed: new Promise(() => {}), scavenger,
       refresh: () => scavenger.refresh(),
@@ -53,17 +63,10 @@ export async function openBucket({ bucket, endpoint, region, upkeep, chunkBytes,
           throw signal.reason;
         }
       },
-      close: async () => {
-        closing.abort();
-        await ticking;
-        await foresight.close();
-        await held.close();
-        await instance.close();
-        await objects.close();
-      },
+      close: () => opened.close(),
     };
   } catch (error) {
-    await objects.close();
+    await opened.close();
     throw error;
   }
 }

@@ -128,9 +128,8 @@ function reloadFailed(error: unknown): SkuaError {
 /** Which file, and why: certificates say it in their data, the configuration in its error. */
 function blame(error: unknown): { file: string | null; reason: string } {
   if (isSkuaError(error, 'certificate_invalid')) {
-    const problems = error.data['problems'] as readonly { file: string; reason: string }[];
-    const [first, ...more] = problems;
-    return { file: first!.file, reason: [first!.reason, ...more.map(({ file, reason }) => `${file}: ${reason}`)].join(' ') };
+    const { file = null, reason = error.message, problems: [, ...more] = [] } = error.data;
+    return { file, reason: [reason, ...more.map((problem) => `${problem.file}: ${problem.reason}`)].join(' ') };
   }
   const file: unknown = (error as { file?: unknown } | null)?.file;
   return { file: typeof file === 'string' ? file : null, reason: error instanceof Error ? error.message : String(error) };

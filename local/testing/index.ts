@@ -6,7 +6,8 @@ import type { TestNode, TestNodeOptions } from './api.ts';
 
 export type * from '../embedded/api.ts';
 export type { Duration, RemovedEvent, ScavengeOutcome, Seed, TestNode, TestNodeOptions, TestUser } from './api.ts';
-export { isSkuaError, SkuaError } from '../../core/base/errors.ts';
+export { SkuaError } from '../../core/base/errors.ts';
+export { isSkuaError } from '../embedded/errors.ts';
 export { REMOVED_MAX } from './limits.ts';
 
 /**

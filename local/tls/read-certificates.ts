@@ -4,6 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { SecureContext } from 'node:tls';
+import { isSkuaError } from '../../core/base/errors.ts';
 import { certificatesIn } from '../../infra/pem.ts';
 import { certificateInvalid, refuse } from './certificate-set.ts';
 import type { HeldCertificate, Problem } from './certificate-set.ts';
@@ -90,9 +91,8 @@ async function isDirectory(file: string): Promise<boolean> {
 
 /** The problems that an error of this folder tells of; any other error is thrown on. */
 function problemsOf(error: unknown): readonly Problem[] {
-  const { code, data } = error as { code?: unknown; data?: { problems: readonly Problem[] } };
-  if (code !== 'certificate_invalid' || data === undefined) throw error;
-  return data.problems;
+  if (!isSkuaError(error, 'certificate_invalid') || error.data.problems === undefined) throw error;
+  return error.data.problems;
 }
 
 /** Kinds of keys that are read; PEM headers. */

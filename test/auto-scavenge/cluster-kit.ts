@@ -168,10 +168,10 @@ export class KitMember {
     return {
       request: async (node, method, path, timeoutMs) => {
         const to = [...kit.members.values()].find((other) => other.node.address === node.address);
-        if (to === undefined || !to.isAlive) throw new SkuaError('member_unreachable', 'Connection refused.');
+        if (to === undefined || !to.isAlive) throw new SkuaError('member_unreachable', 'Connection refused.', { node: 'a member', reason: 'refused' });
         if (to.trouble instanceof SkuaError) throw to.trouble;
         to.calls.push(`${method} ${path}`);
-        const silent = kit.clock.sleep(timeoutMs).then(() => { throw new SkuaError('member_silent', 'No answer.'); });
+        const silent = kit.clock.sleep(timeoutMs).then(() => { throw new SkuaError('member_silent', 'No answer.', { node: 'a member', reason: 'time' }); });
         if (to.trouble === 'hangs') return silent;
         return Promise.race([to.http.send(method, path, { accept: 'application/json' }).then(({ status, text }) => ({ status, body: new TextEncoder().encode(text) })), silent]);
       },

@@ -64,7 +64,7 @@ describe('starting', () => {
 
   test.each(['member_unreachable', 'member_silent'] as const)('%s', async (code) => {
     const { nodes, c } = world();
-    c.trouble = new SkuaError(code, 'No.');
+    c.trouble = new SkuaError(code, 'No.', { node: 'C', reason: 'refused' });
     expect(await nodes.startScavenge(C, ORDER, 1_000)).toMatchObject({ kind: 'unreachable' });
     expect(await nodes.lastScavenge(C, ORDER, 1_000)).toMatchObject({ kind: 'unreachable' });
     expect(await nodes.stopScavenge(C, ORDER, ID, 1_000)).toMatchObject({ kind: 'unreachable' });

@@ -116,7 +116,7 @@ describe('members that go away', () => {
   test('nobody asks for a run any more: it ends, and its part is begun again', async () => {
     const kit = await begun();
     kit.stored();
-    kit.of('C').trouble = new SkuaError('member_unreachable', 'Cut off.');
+    kit.of('C').trouble = new SkuaError('member_unreachable', 'Cut off.', { node: 'a member', reason: 'refused' });
     await kit.pass(LOST_MS / 2);
     expect(kit.of('C').orders.last()).toMatchObject({ result: 'Interrupted' });
     kit.of('C').trouble = null;

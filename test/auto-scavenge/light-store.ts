@@ -14,7 +14,7 @@ export class LightLog {
 
   append(stream: string, expected: number, events: readonly NewEvent[], createdMs: number): AppendResult {
     const stored = this.streams.get(stream) ?? [];
-    if (expected !== ANY && expected !== stored.length - 1) throw new SkuaError('wrong_expected_version', `${stream} is at ${stored.length - 1}.`, { expected, actual: stored.length - 1 });
+    if (expected !== ANY && expected !== stored.length - 1) throw new SkuaError('wrong_expected_version', `${stream} is at ${stored.length - 1}.`, { stream, expected, actual: stored.length - 1 });
     this.streams.set(stream, stored);
     for (const { id, type, isJson, data, metadata } of events) {
       const position = this.position++;
@@ -63,7 +63,7 @@ export class LightStore implements CyclesStore {
   async readStream(stream: string, { direction, from, count }: ReadStreamOptions): Promise<StreamPage> {
     const events = this.#events(stream);
     const last = events.length - 1;
-    if (last < 0) throw new SkuaError('stream_not_found', `There is no stream ${stream}.`);
+    if (last < 0) throw new SkuaError('stream_not_found', `There is no stream ${stream}.`, { stream });
     const start = from === 'end' ? last : from;
     const page = direction === 'forward' ? events.slice(start, start + count) : events.slice(Math.max(0, start - count + 1), start + 1).toReversed();
     const next = direction === 'forward' ? start + page.length : start - count;

@@ -16,10 +16,10 @@ function nodeWith(orders: Partial<AskedOrders>, isLeader = true) {
 }
 
 test.each([
-  ['another run', new SkuaError('scavenge_in_progress', 'one goes on'), { kind: 'busy' }],
-  ['a backup', new SkuaError('backup_running', 'one goes on'), { kind: 'busy' }],
-  ['a newer order', new SkuaError('late_order', 'late', { seen: 2 }), { kind: 'late' }],
-  ['an order that is late by time', new SkuaError('late_order', 'late'), { kind: 'failed' }],
+  ['another run', new SkuaError('scavenge_in_progress', 'one goes on', { scavengeId: 'a run' }), { kind: 'busy' }],
+  ['a backup', new SkuaError('backup_running', 'one goes on', { scavengeId: 'a run' }), { kind: 'busy' }],
+  ['a newer order', new SkuaError('late_order', 'late', { clusterScavengeId: 'a cycle', attempt: 1, seen: 2 }), { kind: 'late' }],
+  ['an order that is late by time', new SkuaError('late_order', 'late', { clusterScavengeId: 'a cycle', attempt: 1 }), { kind: 'failed' }],
   ['anything else', new Error('the disk is full'), { kind: 'failed' }],
 ])('a start that %s keeps from beginning is answered as what it is', async (_, error, reply) => {
   expect(await startReply(ordersOf({ start: () => Promise.reject(error) }), order)).toMatchObject(reply);

@@ -442,7 +442,7 @@ test('a point that is refused although there is no newer one: the run fails, and
   await fill(world.open, 10);
   await runToEnd(world);
   const { store } = world.open;
-  Object.assign(store, { appendInternal: () => Promise.reject(new SkuaError('wrong_expected_version', 'No.')) });
+  Object.assign(store, { appendInternal: () => Promise.reject(new SkuaError('wrong_expected_version', 'No.', { stream: '$scavenges', expected: 0, actual: 1 })) });
   const id = await runToEnd(world);
   expect(world.open.scavenger.last()).toEqual({ scavengeId: id, result: 'Errored', error: 'Error while scavenging DB: Failed to add new scavenge point: WrongExpectedVersion.' });
   await world.open.close();

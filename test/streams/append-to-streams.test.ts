@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { SkuaError } from '../../core/base/errors.ts';
+import { SkuaError, type StreamViolation } from '../../core/base/errors.ts';
 import { decodePrepare, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, PREPARE, RecordFrame } from '../../core/log/format/records.ts';
 import { HIT } from '../../core/base/step.ts';
 import { ANY, IS_SOFT_DELETED, IS_TOMBSTONED, NO_STREAM, STREAM_EXISTS, STREAMS_PER_WRITE_MAX } from '../../core/streams/api.ts';
-import type { NewEvent, StreamViolation, StreamWrite } from '../../core/streams/api.ts';
+import type { NewEvent, StreamWrite } from '../../core/streams/api.ts';
 import { codeOf, event, events, outcomeOf, setMetadata, setUp } from './setup.ts';
 import type { Setup } from './setup.ts';
 

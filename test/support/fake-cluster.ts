@@ -102,7 +102,6 @@ export class FakeMemberLog implements MemberLog {
 
   recent(): Uint8Array | null { return null; }
   waitForCommit(): Promise<boolean> { return Promise.resolve(true); }
-  waitForEnd(): Promise<boolean> { return Promise.resolve(true); }
 }
 
 export function fakeCluster(): ClusterFeature & { readonly membership: FakeMembership; readonly log: FakeMemberLog } {

@@ -39,19 +39,21 @@ export function checkNumber(number: number): void {
 
 /** Bytes of one write. */
 export function checkBytes(events: readonly NewEvent[], limit: number): void {
-  if (events.reduce((sum, { data }) => sum + data.length, 0) > limit) throw new SkuaError('batch_too_large', `A write may hold ${limit} bytes.`, { limit });
+  const size = events.reduce((sum, { data }) => sum + data.length, 0);
+  if (size > limit) throw new SkuaError('batch_too_large', `A write may hold ${limit} bytes.`, { size, limit });
 }
 
-export function checkEvent(event: NewEvent): void {
+export function checkEvent(event: NewEvent, index: number): void {
   if (!UUID.test(event.id) || /^[0-]*$/.test(event.id)) throw new SkuaError('invalid_event', 'An event needs an id.');
   if (event.type === '' || !event.type.isWellFormed() || event.type.length > EVENT_TYPE_LENGTH_MAX) throw new SkuaError('invalid_event', 'An event needs a type.');
-  if (event.data.length + event.metadata.length > EVENT_BYTES_MAX) throw new SkuaError('event_too_large', `An event may hold ${EVENT_BYTES_MAX} bytes.`, { limit: EVENT_BYTES_MAX });
+  const size = event.data.length + event.metadata.length;
+  if (size > EVENT_BYTES_MAX) throw new SkuaError('event_too_large', `An event may hold ${EVENT_BYTES_MAX} bytes.`, { index, size, limit: EVENT_BYTES_MAX });
 }
 
 /** Refuses metadata that could not be read as what they were meant to be. */
 export function checkMeaning(stream: string, events: readonly NewEvent[]): void {
   if (!stream.startsWith('$$') || stream === '$$') return;
-  for (const { data, isJson } of events) if (!isModelMetadata(data, isJson)) throw new SkuaError('invalid_metadata', `These can't be the metadata of '${stream.slice(2)}'.`, { stream });
+  for (const { data, isJson } of events) if (!isModelMetadata(data, isJson)) throw new SkuaError('invalid_metadata', `These can't be the metadata of '${stream.slice(2)}'.`, { stream, key: null });
 }
 
 export function checkCount(count: number): void {

@@ -59,7 +59,7 @@ export class ModelStore implements EventStore {
   async appendInternal(stream: string, expected: number, events: readonly NewEvent[], _options?: unknown, authorize?: Authorize): Promise<AppendResult> {
     checkNewName(stream);
     checkExpectedForm(expected);
-    for (const event of events) checkEvent(event);
+    events.forEach(checkEvent);
     checkBytes(events, this.#appendBytesMax);
     this.#ask(stream, authorize);
     if (this.#isTombstoned(stream)) throw deleted(stream);
@@ -86,7 +86,7 @@ export class ModelStore implements EventStore {
       checkMeaning(stream, events);
       if (stream === '$scavengePoints') throw new SkuaError('bad_request', 'A scavenge point is written alone.');
       checkExpectedForm(expectedVersion);
-      for (const event of events) checkEvent(event);
+      events.forEach(checkEvent);
       if (expectedVersion !== ANY && writes.filter((other) => other.stream === stream).length > 1) throw new SkuaError('bad_request', 'Several expectations.');
     }
     for (const { expectedVersion } of checks) checkExpectedForm(expectedVersion);

@@ -218,7 +218,7 @@ export async function startReply(orders: AskedOrders, order: ScavengeOrder): Pro
     return { kind: 'started', scavengeId: (await orders.start(order)).scavengeId };
   } catch (error) {
     if (isSkuaError(error, 'scavenge_in_progress') || isSkuaError(error, 'backup_running')) return { kind: 'busy' };
-    return isSkuaError(error, 'late_order') && error.data['seen'] !== undefined ? { kind: 'late' } : { kind: 'failed', reason: String(error) };
+    return isSkuaError(error, 'late_order') && error.data.seen !== undefined ? { kind: 'late' } : { kind: 'failed', reason: String(error) };
   }
 }
 

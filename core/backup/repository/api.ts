@@ -1,3 +1,4 @@
+import type { SkuaErrorOf } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Compression } from '../../ports/compression.ts';
 import type { Digests } from '../../ports/digests.ts';
@@ -18,7 +19,7 @@ export interface Repository {
   /** Where it is, for messages. */
   readonly place: string;
   /** Newest first, only the newest `max` where that is given. A damaged manifest is told to `onDamaged` and left out; without it, it is thrown. */
-  backups(onDamaged?: (key: string, error: Error) => void, max?: number): Promise<readonly ManifestSummary[]>;
+  backups(onDamaged?: (key: string, error: SkuaErrorOf<'repository_damaged'>) => void, max?: number): Promise<readonly ManifestSummary[]>;
   /** `latest` is the newest. Rejects with `backup_not_found`. */
   manifest(id: string): Promise<Manifest>;
   /** Of every manifest there is, oldest first. */
@@ -57,7 +58,7 @@ export interface Repository {
   blobKey(id: string): string;
 
   /** What was shipped after a manifest: contiguous, ascending. Pieces from the first damaged or missing one on, which is told to `onDamaged`, are left out; without it, it is thrown. */
-  shipped(manifestId: string, onDamaged?: (key: string, error: Error) => void): Promise<readonly ShippedPiece[]>;
+  shipped(manifestId: string, onDamaged?: (key: string, error: SkuaErrorOf<'repository_damaged'>) => void): Promise<readonly ShippedPiece[]>;
   /** Ships log that begins where the manifest or the last piece ends. `exists` when another process shipped there first. */
   ship(piece: ShippedPiece, bytes: Uint8Array): Promise<'created' | 'exists'>;
   readShipped(piece: ShippedPiece): Promise<Uint8Array>;

@@ -1,5 +1,5 @@
 import { equalBytes } from '../../base/bytes.ts';
-import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { isSkuaError, SkuaError, type SkuaErrorOf } from '../../base/errors.ts';
 import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
 import { fromHex, toHex } from '../../base/hex.ts';
 import type { Digests } from '../../ports/digests.ts';
@@ -63,7 +63,7 @@ export class Sealer {
 }
 
 /** An object of a repository that is not what was written, from `offset` on where that is known. `what` completes "The object ...". */
-export function damaged(place: string, key: string, what: string, cause?: unknown, offset?: number): SkuaError {
+export function damaged(place: string, key: string, what: string, cause?: unknown, offset?: number): SkuaErrorOf<'repository_damaged'> {
   return new SkuaError('repository_damaged', `The object ${key} in ${place} ${what}. Run \`skua backup verify\` for all damage, take a new backup, and restore from one that does not need this object.`, { key, place, isMissing: what.startsWith('is missing'), ...(offset !== undefined && { offset }) }, cause);
 }
 

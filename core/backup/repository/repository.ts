@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { isSkuaError, SkuaError, type SkuaErrorOf } from '../../base/errors.ts';
 import { toHex } from '../../base/hex.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -89,7 +89,7 @@ class ObjectRepository implements Repository {
     this.#shippedWorld = { objects, digests, compression, compresses: this.#mode !== 'off', sealer };
   }
 
-  async backups(onDamaged?: (key: string, error: Error) => void, max = Number.MAX_SAFE_INTEGER): Promise<readonly ManifestSummary[]> {
+  async backups(onDamaged?: (key: string, error: SkuaErrorOf<'repository_damaged'>) => void, max = Number.MAX_SAFE_INTEGER): Promise<readonly ManifestSummary[]> {
     const keys = (await this.#manifests.keys()).slice(-max);
     const found: (ManifestSummary | null)[] = [];
     await inParallel(keys.length, PARALLEL, async (i) => {
@@ -99,7 +99,7 @@ class ObjectRepository implements Repository {
         found[i] = manifest === null ? null : summaryOf(manifest, await lastPiece(this.#shippedWorld, manifest.id));
       } catch (error) {
         if (onDamaged === undefined || !isSkuaError(error, 'repository_damaged')) throw error;
-        onDamaged(String(error.data['key'] ?? key), error);
+        onDamaged(error.data.key ?? key, error);
         found[i] = null;
       }
     });
@@ -214,7 +214,7 @@ class ObjectRepository implements Repository {
 
   blobKey(id: string): string { return blobKeyOf(id); }
 
-  async shipped(manifestId: string, onDamaged?: (key: string, error: Error) => void): Promise<readonly ShippedPiece[]> {
+  async shipped(manifestId: string, onDamaged?: (key: string, error: SkuaErrorOf<'repository_damaged'>) => void): Promise<readonly ShippedPiece[]> {
     const manifest = await this.manifest(manifestId);
     return await shippedAfter(this.#shippedWorld, { manifestId, logEnd: logEndOf(manifest), chunkSizeBytes: manifest.chunkSizeBytes }, onDamaged);
   }

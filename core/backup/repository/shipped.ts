@@ -1,5 +1,5 @@
 import { equalBytes, i64, putI32, putI64, u32 } from '../../base/bytes.ts';
-import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { isSkuaError, SkuaError, type SkuaErrorOf } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import { CHUNK_SIZE_MAX_BYTES } from '../../log/format/chunk-format.ts';
 import type { Compression } from '../../ports/compression.ts';
@@ -87,10 +87,10 @@ interface ShippedBase {
  * Pieces that follow one another from the end of the base on, ascending. Where one is missing or damaged, it is told to `onDamaged`
  * and the pieces before it are what is left; without it, that is thrown.
  */
-export async function shippedAfter(world: ShippedWorld, base: ShippedBase, onDamaged?: (key: string, error: Error) => void): Promise<ShippedPiece[]> {
+export async function shippedAfter(world: ShippedWorld, base: ShippedBase, onDamaged?: (key: string, error: SkuaErrorOf<'repository_damaged'>) => void): Promise<ShippedPiece[]> {
   const { manifestId } = base;
   const keys = await pieceKeys(world, manifestId);
-  const found: (ShippedPiece | SkuaError)[] = [];
+  const found: (ShippedPiece | SkuaErrorOf<'repository_damaged'>)[] = [];
   await inParallel(keys.length, PARALLEL, async (i) => {
     found[i] = await pieceOf(world, manifestId, keys[i]!).catch((error: unknown) => {
       if (isSkuaError(error, 'repository_damaged')) return error;
@@ -99,11 +99,11 @@ export async function shippedAfter(world: ShippedWorld, base: ShippedBase, onDam
   });
   const pieces: ShippedPiece[] = [];
   for (const [i, piece] of found.entries()) {
-    const error = piece instanceof SkuaError ? piece : outOfPlace(world, base, piece, pieces.at(-1)?.to ?? base.logEnd);
+    const error = piece instanceof Error ? piece : outOfPlace(world, base, piece, pieces.at(-1)?.to ?? base.logEnd);
     if (error === null) pieces.push(piece as ShippedPiece);
     else {
       if (onDamaged === undefined) throw error;
-      onDamaged(String(error.data['key'] ?? keys[i]), error);
+      onDamaged(error.data.key ?? keys[i]!, error);
       break;
     }
   }
@@ -117,7 +117,7 @@ async function pieceKeys(world: ShippedWorld, manifestId: string): Promise<strin
 }
 
 /** Null for a piece that goes on where the log before it ends: there, or at the next chunk's start when it tells that the chunk was completed there. */
-function outOfPlace(world: ShippedWorld, { manifestId, chunkSizeBytes }: ShippedBase, piece: ShippedPiece, end: number): SkuaError | null {
+function outOfPlace(world: ShippedWorld, { manifestId, chunkSizeBytes }: ShippedBase, piece: ShippedPiece, end: number): SkuaErrorOf<'repository_damaged'> | null {
   const { place } = world.objects;
   const previous = piece.previousEnd ?? piece.from;
   const key = pieceKey(manifestId, piece.from);

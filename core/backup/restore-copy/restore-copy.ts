@@ -107,8 +107,10 @@ function isOfIndex(path: string): boolean {
 async function valueOf(source: Storage, name: string, place: string | null): Promise<number> {
   const size = await source.size(name);
   if (size === 8) return i64(await firstBytes(source, name, 8), 0);
-  if (size === null && place === null) return -1;
-  if (size === null) throw new SkuaError('file_not_found', `There is no ${name} in ${place}: it is no copy of a data directory.`, { path: name, place });
+  if (size === null) {
+    if (place === null) return -1;
+    throw new SkuaError('file_not_found', `There is no ${name} in ${place}: it is no copy of a data directory.`, { path: name, place });
+  }
   throw new SkuaError('checkpoint_corrupt', `${name} has ${size} bytes instead of 8: the copy is damaged. Restore another one.`, { file: name, offset: 0 });
 }
 

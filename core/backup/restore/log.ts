@@ -141,7 +141,7 @@ class LogRestore {
   #damaged(error: unknown, path: string, from: number): void {
     const isDamage = isSkuaError(error, 'repository_damaged') || isSkuaError(error, 'log_corrupt');
     if (!isDamage || !this.#options.allowDamaged || from === 0) throw error;
-    const key = typeof error.data.key === 'string' ? error.data.key : null;
+    const key = error.data.key ?? null;
     this.#skipped.push({ key, path, reason: error.message, lost: { from, to: from, chunks: 0 } });
     this.#cut = Math.min(this.#cut, from);
   }

@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { isSkuaError, SkuaError, type SkuaErrorOf } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import { isOfKind } from '../../ports/object-kinds.ts';
 import type { Shape } from '../../base/shape.ts';
@@ -207,9 +207,9 @@ class RepositoryCheck {
     }
   }
 
-  #reportError(error: Error, backups: readonly string[]): void {
-    const { key, isMissing } = (error as SkuaError).data;
-    this.#report({ key: String(key), kind: isMissing === true ? 'missing' : 'damaged', message: error.message, backups });
+  #reportError(error: SkuaErrorOf<'repository_damaged'>, backups: readonly string[]): void {
+    const { key, isMissing = false } = error.data;
+    this.#report({ key: String(key), kind: isMissing ? 'missing' : 'damaged', message: error.message, backups });
   }
 
   #report(finding: RepositoryFinding): void {

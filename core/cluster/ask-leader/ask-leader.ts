@@ -153,11 +153,11 @@ export class AskLeader {
     } catch (error) {
       if (isSkuaError(error, 'member_unreachable')) {
         this.#count('unreachable');
-        if (!WAITED.has(error.data['reason'])) membership.lost(leader.instanceId);
+        if (!WAITED.has(error.data.reason)) membership.lost(leader.instanceId);
       } else if (isSkuaError(error, 'member_silent')) {
         this.#count('silent');
-        if (error.data['reason'] === 'broken') membership.lost(leader.instanceId);
-        if (!isRepeatable || !await this.#isSettled(epoch, error.data['reason'] === 'given-up' ? UNFOLLOWED_MS : DEADLINE_MS)) throw this.#unknown(error);
+        if (error.data.reason === 'broken') membership.lost(leader.instanceId);
+        if (!isRepeatable || !await this.#isSettled(epoch, error.data.reason === 'given-up' ? UNFOLLOWED_MS : DEADLINE_MS)) throw this.#unknown(error);
         return 'settled';
       } else throw error;
     }

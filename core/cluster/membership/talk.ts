@@ -244,5 +244,5 @@ class Rounds {
 
 /** The address of this member belongs to another one that is alive: whoever was asked says so. */
 function saysAddressInUse(error: unknown): boolean {
-  return isSkuaError(error, 'member_refused') && error.data['code'] === 'address_in_use';
+  return isSkuaError(error, 'member_refused') && error.data.code === 'address_in_use';
 }

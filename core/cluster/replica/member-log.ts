@@ -20,7 +20,7 @@ export interface OpenCopy {
   readonly store: EventStoreInternals;
 }
 
-interface Waiting { readonly isReached: () => boolean; readonly resolve: (isReached: boolean) => void }
+interface Waiting { readonly number: number; readonly resolve: (isReached: boolean) => void }
 
 /** The log as its member has it, whichever opening of the copy is in force. */
 export class CopyLog implements MemberLog {
@@ -88,7 +88,7 @@ export class CopyLog implements MemberLog {
   /** A commit is in the log, and is in the copy or on its way there: those who wait for it are told. */
   noteCommitted(): void {
     for (const waiting of this.#waiting) {
-      if (!waiting.isReached()) continue;
+      if (this.#committed < waiting.number) continue;
       this.#waiting.delete(waiting);
       waiting.resolve(true);
     }
@@ -151,18 +151,10 @@ export class CopyLog implements MemberLog {
   }
 
   waitForCommit(number: number, signal: AbortSignal): Promise<boolean> {
-    return this.#wait(() => this.#committed >= number, signal);
-  }
-
-  waitForEnd(position: number, signal: AbortSignal): Promise<boolean> {
-    return this.#wait(() => this.#end >= position, signal);
-  }
-
-  #wait(isReached: () => boolean, signal: AbortSignal): Promise<boolean> {
-    if (isReached()) return Promise.resolve(true);
+    if (this.#committed >= number) return Promise.resolve(true);
     if (signal.aborted) return Promise.resolve(false);
     return new Promise((resolve) => {
-      const waiting: Waiting = { isReached, resolve: (reached) => { signal.removeEventListener('abort', gaveUp); resolve(reached); } };
+      const waiting: Waiting = { number, resolve: (reached) => { signal.removeEventListener('abort', gaveUp); resolve(reached); } };
       const gaveUp = () => { this.#waiting.delete(waiting); resolve(false); };
       signal.addEventListener('abort', gaveUp, { once: true });
       this.#waiting.add(waiting);

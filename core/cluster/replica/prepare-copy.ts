@@ -118,7 +118,7 @@ class Preparation {
     }
     if (newest.number === old.number && cause !== null) {
       const key = cause instanceof SkuaError ? cause.data.key : undefined;
-      throw new SkuaError('log_corrupt', `The object ${String(key)}, which the newest manifest of ${objects.place} names, is not there: restore it from a version or a backup of the bucket.`, { key }, cause);
+      throw new SkuaError('log_corrupt', `The object ${String(key)}, which the newest manifest of ${objects.place} names, is not there: restore it from a version or a backup of the bucket.`, typeof key === 'string' ? { key } : {}, cause);
     }
     this.#manifest = newest;
   }
@@ -145,7 +145,7 @@ class Preparation {
       if (survey.chunkSizeBytes !== chunkSizeBytes) throw diverged(objects.place, 0, `have chunks of ${survey.chunkSizeBytes} and ${chunkSizeBytes} bytes`);
       await this.#compareBytes(survey).catch(async (error: unknown) => {
         const position = isSkuaError(error, 'log_diverged') ? error.data.position : undefined;
-        if (typeof position === 'number') await refuseDamaged({ storage: this.#storage, survey, world: this.#world, manifest: this.#manifest, position, signal: this.#parts.signal });
+        if (position !== undefined) await refuseDamaged({ storage: this.#storage, survey, world: this.#world, manifest: this.#manifest, position, signal: this.#parts.signal });
         throw error;
       });
     }

@@ -1,4 +1,4 @@
-import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { isSkuaError } from '../../base/errors.ts';
 import { type Job, type JobContext, paced } from '../../ports/jobs.ts';
 import { compareEntries, HEADER_BYTES, MIDPOINT_BYTES, midpointIndex, readEntry, TableEntry, tableCorrupt } from '../format/table-format.ts';
 import { checkMd5, openTable, TableSource } from '../format/table-scan.ts';
@@ -110,7 +110,7 @@ export async function verifyTable(args: VerifyTableArgs, context: VerifyContext)
     await verify(args, context);
     return null;
   } catch (error) {
-    if (isSkuaError(error, 'index_corrupt') || isSkuaError(error, 'file_not_found')) return (error as SkuaError).message;
+    if (isSkuaError(error, 'index_corrupt') || isSkuaError(error, 'file_not_found')) return error.message;
     throw error;
   }
 }

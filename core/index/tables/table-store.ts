@@ -123,7 +123,7 @@ export class TableStore {
     } catch (error) {
       await store.#closeTables();
       if (!isSkuaError(error, 'index_corrupt') && !isSkuaError(error, 'file_not_found')) throw error;
-      await store.#reset(error as SkuaError);
+      await store.#reset(error);
     }
     await store.#removeUnnamed();
     return store;

@@ -10,7 +10,7 @@ import { activating, created, DEACTIVATING, deleted, failed, reconfigured, renam
 import type { ConnectorError, ConnectorEvent, ConnectorRecord } from './events.ts';
 import { openSecrets, sealSecrets } from './secrets.ts';
 import { shown } from '../format/settings-shape.ts';
-import { retryConflicts } from './streams.ts';
+import { changing } from './streams.ts';
 import type { ConnectorStreams } from './streams.ts';
 
 /** gRPC codes, as `errorDetails` has them. */
@@ -48,7 +48,7 @@ export class ConnectorCommands {
       const checked = await validator.check(connectorId, given, null);
       const settings = this.#seal(connectorId, checked.settings);
       await streams.addId(connectorId);
-      await retryConflicts(async () => {
+      await changing(async () => {
         const entry = await cache.load(connectorId);
         expectFree(connectorId, entry);
         // Its old deliveries must not count as those of the new one.
@@ -86,7 +86,7 @@ export class ConnectorCommands {
   /** Errors: `connector_state`; `invalid_connector` and `secret_refused`, which the connector's state tells afterwards too. */
   start(connectorId: string): Promise<void> {
     return this.#inTurn(connectorId, async () => {
-      const activation = await retryConflicts(async () => {
+      const activation = await changing(async () => {
         const { record, version } = await this.#present(connectorId);
         if (record.state !== 'CONNECTOR_STATE_STOPPED') throw wrongState(record, record.state === 'CONNECTOR_STATE_DEACTIVATING' ? 'is still stopping. Wait until it has stopped' : 'is already running');
         const settings = this.#sealAnew(record);
@@ -102,7 +102,7 @@ export class ConnectorCommands {
     const { cache, clock } = this.#parts;
     const { record } = await cache.load(connectorId);
     const failure = record === null ? null : await this.#whyNot(record);
-    await retryConflicts(async () => {
+    await changing(async () => {
       const entry = await cache.load(connectorId);
       const now = entry.record;
       if (now?.activation?.number !== activation) throw new SkuaError('connector_state', `Connector ${quoted(connectorId)} was stopped or deleted while it started.`, { connectorId });
@@ -129,7 +129,7 @@ export class ConnectorCommands {
 
   stop(connectorId: string): Promise<void> {
     return this.#inTurn(connectorId, async () => {
-      const entry = await retryConflicts(async () => {
+      const entry = await changing(async () => {
         const present = await this.#present(connectorId);
         const { state } = present.record;
         if (state === 'CONNECTOR_STATE_RUNNING' || state === 'CONNECTOR_STATE_ACTIVATING') await this.#append(connectorId, present.version, stateChanged(DEACTIVATING, connectorId, this.#parts.clock.nowMs()));
@@ -142,7 +142,7 @@ export class ConnectorCommands {
 
   /** From DEACTIVATING on. */
   #finishStop(connectorId: string): Promise<void> {
-    return retryConflicts(async () => {
+    return changing(async () => {
       const { record, version } = await this.#parts.cache.load(connectorId);
       if (record?.state === 'CONNECTOR_STATE_DEACTIVATING') await this.#append(connectorId, version, stateChanged(STOPPED, connectorId, this.#parts.clock.nowMs()));
     });
@@ -163,7 +163,7 @@ export class ConnectorCommands {
 
   /** A connector that is running as its stream says, but can't here. */
   fail(connectorId: string, activation: number, error: SkuaError): Promise<void> {
-    return this.#inTurn(connectorId, () => retryConflicts(async () => {
+    return this.#inTurn(connectorId, () => changing(async () => {
       const { record, version } = await this.#parts.cache.load(connectorId);
       if (record?.state !== 'CONNECTOR_STATE_RUNNING' || record.activation?.number !== activation) return;
       await this.#append(connectorId, version, failed(connectorId, errorDetails(error), this.#parts.clock.nowMs()));
@@ -219,7 +219,7 @@ export class ConnectorCommands {
   }
 
   #decide<T>(connectorId: string, decide: (entry: Present) => Promise<T>): Promise<T> {
-    return this.#inTurn(connectorId, () => retryConflicts(async () => decide(await this.#present(connectorId))));
+    return this.#inTurn(connectorId, () => changing(async () => decide(await this.#present(connectorId))));
   }
 
   #inTurn<T>(connectorId: string, command: () => Promise<T>): Promise<T> {

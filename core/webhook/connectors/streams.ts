@@ -1,5 +1,6 @@
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { guidFromUuidBytes, guidToText } from '../../base/guid.ts';
+import { retryConflicts } from '../../base/retry-conflicts.ts';
 import { TOMBSTONE } from '../../log/format/records.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
@@ -20,24 +21,15 @@ const SNAPSHOTS_METADATA: StreamMetadata = { maxCount: 10 };
 const CONNECTOR_IDS_MAX = 10_000;
 /** Events of a connector read at once: each may hold its settings, with the script. */
 const PAGE_EVENTS = 32;
-/** How often a write that met another one is tried again. */
-const ATTEMPTS_MAX = 16;
 const ABSENT: ReadonlySet<string> = new Set(['stream_not_found', 'stream_deleted']);
 
 function connectorStream(connectorId: string): string {
   return `$connectors/${connectorId}`;
 }
 
-/** Repeats what met a concurrent write, from reading on. Errors: `too_busy` when that goes on. */
-export async function retryConflicts<T>(attempt: () => Promise<T>): Promise<T> {
-  for (let i = 1; ; i++) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!isSkuaError(error, 'wrong_expected_version')) throw error;
-      if (i >= ATTEMPTS_MAX) throw new SkuaError('too_busy', 'The connector is being changed by others again and again. Try again.', {}, error);
-    }
-  }
+/** Changes a connector, again from reading on where others do so, too. Errors: `too_busy` when that goes on. */
+export function changing<T>(attempt: () => Promise<T>): Promise<T> {
+  return retryConflicts(attempt, (error) => new SkuaError('too_busy', 'The connector is being changed by others again and again. Try again.', {}, error));
 }
 
 export interface LoadedConnector {
@@ -116,7 +108,7 @@ export class ConnectorStreams {
 
   /** Before the first event of a connector. Errors: `invalid_connector` when there are too many. */
   async addId(connectorId: string): Promise<void> {
-    await retryConflicts(async () => {
+    await changing(async () => {
       const ids = await this.ids();
       if (ids.has(connectorId)) return;
       const { version } = this.#known;
@@ -152,7 +144,7 @@ export class ConnectorStreams {
 
   /** `boundary` is asked after the stream's last number is known; 0 stops. Everything else in the metadata stays. */
   #truncate(stream: string, boundary: (last: number) => Promise<number>): Promise<boolean> {
-    return retryConflicts(async () => {
+    return changing(async () => {
       const { lastEventNumber, isTombstoned, metadata, metadataVersion } = await this.#store.streamInfo(stream);
       const before = await boundary(lastEventNumber);
       if (before === 0 && lastEventNumber >= 0) return false;

@@ -89,7 +89,7 @@ export class Deduplication {
       } catch (error) {
         if (!isSkuaError(error, 'wrong_expected_version')) throw error;
         // Not the notes but an event: the store remembers its id, and its note is not to be seen any more.
-        const isRepeat = error.data['expected'] === ANY;
+        const isRepeat = error.data.expected === ANY;
         if (isRepeat && missing.length > 1) throw error;
         if (isRepeat) return;
       }

@@ -31,7 +31,7 @@ async function startScavenge({ options }: StartScavengeReq, call: GrpcCall): Pro
     return { scavengeId, scavengeResult: ScavengeResult.Started };
   } catch (error) {
     if (!isSkuaError(error, 'scavenge_in_progress')) throw error;
-    const scavengeId = String(error.data['scavengeId']);
+    const scavengeId = String(error.data.scavengeId);
     noteForAudit(call.call, { target: scavengeId, details: { ...details, wasRunning: true } });
     return { scavengeId, scavengeResult: ScavengeResult.InProgress };
   }

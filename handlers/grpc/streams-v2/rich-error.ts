@@ -1,6 +1,5 @@
-import { SkuaError } from '../../../core/base/errors.ts';
+import { isSkuaError, SkuaError } from '../../../core/base/errors.ts';
 import type { NodeAddress } from '../../../core/ports/nodes.ts';
-import type { StreamViolation } from '../../../core/streams/api.ts';
 import { isAnonymous } from '../../../core/base/principal.ts';
 import { GrpcError, STATUS } from '../call.ts';
 import type { GrpcCall, GrpcEnding } from '../call.ts';
@@ -74,23 +73,25 @@ const ELSEWHERE: ReadonlySet<string> = new Set(['not_leader', 'aborted', 'disk_f
 /** What went wrong, as this service tells it; `operation` is what the caller wanted. Malfunctions are logged. */
 export function richErrorOf(error: unknown, grpc: Pick<GrpcCall, 'call' | 'app'>, operation: string): unknown {
   if (!(error instanceof SkuaError)) return error instanceof GrpcError || error instanceof MalformedMessage ? error : malfunction(error, grpc);
-  const { code, data, message } = error;
-  const stream = String(data['stream'] ?? '');
+  const { code, message } = error;
+  if (isSkuaError(error, 'wrong_expected_version')) {
+    const { stream, expected, actual } = error.data;
+    const detail = { stream, expectedRevision: expected, actualRevision: actual };
+    return rich(STATUS.failedPrecondition, message, `${STREAMS}.StreamRevisionConflictErrorDetails`, detail, writeStreamRevisionConflictErrorDetails, error);
+  }
+  if (isSkuaError(error, 'consistency_violation')) {
+    const violations = error.data.violations.map(({ index, stream, expected, actual }) => ({ checkIndex: index, streamState: { stream, expectedState: expected, actualState: actual } }));
+    return rich(STATUS.failedPrecondition, message, `${STREAMS}.AppendConsistencyViolationErrorDetails`, { violations }, writeAppendConsistencyViolationErrorDetails, error);
+  }
+  if (isSkuaError(error, 'stream_deleted')) {
+    const { stream, isSoftDeleted = false } = error.data;
+    return isSoftDeleted
+      ? rich(STATUS.failedPrecondition, `Stream '${stream}' is deleted.`, `${STREAMS}.StreamDeletedErrorDetails`, { stream }, writeStreamDeletedErrorDetails, error)
+      : rich(STATUS.failedPrecondition, `Stream '${stream}' is tombstoned.`, `${STREAMS}.StreamTombstonedErrorDetails`, { stream }, writeStreamTombstonedErrorDetails, error);
+  }
+  if (isSkuaError(error, 'batch_too_large')) return transactionTooLarge(error.data.size, error.data.limit, error);
   switch (code) {
-    case 'wrong_expected_version': {
-      const detail = { stream, expectedRevision: data['expected'] as number, actualRevision: data['actual'] as number };
-      return rich(STATUS.failedPrecondition, message, `${STREAMS}.StreamRevisionConflictErrorDetails`, detail, writeStreamRevisionConflictErrorDetails, error);
-    }
-    case 'consistency_violation': {
-      const violations = (data['violations'] as readonly StreamViolation[]).map(({ index, stream: name, expected, actual }) => ({ checkIndex: index, streamState: { stream: name, expectedState: expected, actualState: actual } }));
-      return rich(STATUS.failedPrecondition, message, `${STREAMS}.AppendConsistencyViolationErrorDetails`, { violations }, writeAppendConsistencyViolationErrorDetails, error);
-    }
-    case 'stream_deleted':
-      return data['isSoftDeleted'] === true
-        ? rich(STATUS.failedPrecondition, `Stream '${stream}' is deleted.`, `${STREAMS}.StreamDeletedErrorDetails`, { stream }, writeStreamDeletedErrorDetails, error)
-        : rich(STATUS.failedPrecondition, `Stream '${stream}' is tombstoned.`, `${STREAMS}.StreamTombstonedErrorDetails`, { stream }, writeStreamTombstonedErrorDetails, error);
     case 'access_denied': case 'not_authenticated': return accessDenied(grpc, operation, error);
-    case 'batch_too_large': return transactionTooLarge(data['size'] as number, data['limit'] as number, error);
     // Whether it was written nobody knows, as with a call that took too long.
     case 'commit_outcome_unknown': return new GrpcError(STATUS.deadlineExceeded, message, {}, error);
     default:

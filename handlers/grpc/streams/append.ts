@@ -1,5 +1,5 @@
 import type { ByteBudget } from '../../../core/base/byte-budget.ts';
-import { SkuaError } from '../../../core/base/errors.ts';
+import { isSkuaError, SkuaError } from '../../../core/base/errors.ts';
 import { ANY, NO_STREAM, STREAM_EXISTS } from '../../../core/streams/api.ts';
 import type { AppendResult, Authorize } from '../../../core/streams/api.ts';
 import { authorizeWrite, checkStream } from '../../streams/access.ts';
@@ -149,7 +149,7 @@ function namedError(error: unknown, events: readonly ProposedEvent[]): unknown {
     return new GrpcError(STATUS.invalidArgument, `Event ${large.eventId} has ${large.size} bytes, and the limit is ${large.limit}.`, { exception: 'maximum-append-event-size-exceeded', ...trailers }, error);
   }
   if (!(error instanceof SkuaError)) return error;
-  if (error.code === 'batch_too_large') return tooLarge(error.data['limit'] as number);
+  if (isSkuaError(error, 'batch_too_large')) return tooLarge(error.data.limit);
   // An id that is none has the right length here: the recorded server knows no difference.
   return error.code === 'invalid_event' ? unhandled() : error;
 }

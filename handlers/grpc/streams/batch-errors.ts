@@ -65,7 +65,7 @@ export function statusOf(error: unknown, app: App, stream: string, events: reado
     const { code } = error;
     if (code === 'stream_deleted') return status(STATUS.notFound, 'StreamDeleted', { streamIdentifier: { streamName: encodeText(stream) } }, writeStreamDeleted);
     if (code === 'access_denied' || code === 'not_authenticated') return ACCESS_DENIED;
-    if (code === 'batch_too_large') return sizeExceeded(error.data['limit'] as number);
+    if (isSkuaError(error, 'batch_too_large')) return sizeExceeded(error.data.limit);
     if (code === 'invalid_event') return badRequest(FAULT_TEXTS['bad-id']);
     if (code === 'no_leader') return NO_LEADER;
     // Nobody knows whether it was written: what a client makes of a timeout is right here too.

@@ -1,4 +1,4 @@
-import { SkuaError } from '../../../core/base/errors.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
 import { ANY, NO_STREAM, STREAM_EXISTS } from '../../../core/streams/api.ts';
 import { internText } from '../../../core/base/text.ts';
 import { refusal } from '../../http/authorization.ts';
@@ -46,5 +46,7 @@ export function checkTarget(call: Call, stream: string): void {
 
 /** The version that was expected and the one that was found, where an error says so; null for every other error. */
 export function conflictOf(error: unknown): { readonly expected: number; readonly actual: number } | null {
-  return error instanceof SkuaError && error.code === 'wrong_expected_version' ? { expected: error.data['expected'] as number, actual: error.data['actual'] as number } : null;
+  if (!isSkuaError(error, 'wrong_expected_version')) return null;
+  const { expected, actual } = error.data;
+  return { expected, actual };
 }

@@ -1,5 +1,5 @@
 import { ByteBudget } from '../../../core/base/byte-budget.ts';
-import { SkuaError } from '../../../core/base/errors.ts';
+import { isSkuaError } from '../../../core/base/errors.ts';
 import type { App } from '../../http/context.ts';
 import { GrpcError, STATUS } from '../call.ts';
 
@@ -47,7 +47,7 @@ export function tooLarge(limit: number): GrpcError {
 
 /** What an event that is too large is told as; null for every other error. */
 export function eventTooLarge(error: unknown, events: readonly { readonly id: string }[]): { readonly eventId: string; readonly size: number; readonly limit: number } | null {
-  if (!(error instanceof SkuaError) || error.code !== 'event_too_large') return null;
-  const { index, size, limit } = error.data as { readonly index: number; readonly size: number; readonly limit: number };
+  if (!isSkuaError(error, 'event_too_large')) return null;
+  const { index, size, limit } = error.data;
   return { eventId: events[index]?.id ?? '', size, limit };
 }

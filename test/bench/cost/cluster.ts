@@ -97,7 +97,7 @@ async function openMember(objects: MemoryObjects, clock: ManualClock, members: r
 function peersIn(members: readonly CostMember[]): Peers {
   const at = (to: NodeAddress): RunningMembership => {
     const found = members.find(({ node }) => nodeKey(node) === nodeKey(to));
-    if (found === undefined) throw new SkuaError('member_unreachable', 'Nobody is there.', {});
+    if (found === undefined) throw new SkuaError('member_unreachable', 'Nobody is there.', { node: 'a member', reason: 'refused' });
     return found.membership;
   };
   return {

@@ -213,11 +213,11 @@ export function originOf(index: number): string {
 }
 
 export function unreachable(): SkuaError {
-  return new SkuaError('member_unreachable', 'Refused.', { reason: 'refused' });
+  return new SkuaError('member_unreachable', 'Refused.', { node: 'a member', reason: 'refused' });
 }
 
 export function silent(reason: 'broken' | 'time' | 'given-up' = 'broken'): SkuaError {
-  return new SkuaError('member_silent', 'No answer.', { reason });
+  return new SkuaError('member_silent', 'No answer.', { node: 'a member', reason });
 }
 
 let next = 0;

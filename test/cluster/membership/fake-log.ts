@@ -128,10 +128,6 @@ export class FakeCopy implements MemberLog {
     return this.applied >= number;
   }
 
-  async waitForEnd(position: number, signal: AbortSignal): Promise<boolean> {
-    return this.waitForCommit(Math.ceil(position / BYTES_A_COMMIT), signal);
-  }
-
   #take(upTo: number): void {
     while (this.applied < upTo) {
       const { epoch } = this.#shared.commits[this.applied]!;

@@ -172,7 +172,7 @@ export class Net {
       const silent = (async () => {
         await this.clock.sleep(timeoutMs, over);
         await from.runs();
-        throw new SkuaError('member_silent', 'No answer came.', {});
+        throw new SkuaError('member_silent', 'No answer came.', { node: 'a member', reason: 'time' });
       })();
       silent.catch(() => {});
       const way = async () => this.clock.sleep(this.random.int(1, this.wayMs));
@@ -183,17 +183,17 @@ export class Net {
         const target = this.processes.get(to.port);
         if (target === undefined) {
           await from.runs();
-          throw new SkuaError('member_unreachable', 'The connection was refused.', {});
+          throw new SkuaError('member_unreachable', 'The connection was refused.', { node: 'a member', reason: 'refused' });
         }
         const broken = new Promise<never>((_, reject) => {
-          target.death.signal.addEventListener('abort', () => { reject(new SkuaError('member_silent', 'The connection broke.', {})); });
+          target.death.signal.addEventListener('abort', () => { reject(new SkuaError('member_silent', 'The connection broke.', { node: 'a member', reason: 'broken' })); });
         });
         broken.catch(() => {});
         await Promise.race([target.runs(), broken]);
         // Bytes are what goes over a network: nobody shares an object with another.
         const result = await Promise.race([broken, work(target, over).catch((error: unknown) => {
           if (!isSkuaError(error)) throw error;
-          throw new SkuaError('member_refused', error.message, { status: 400, code: error.code });
+          throw new SkuaError('member_refused', error.message, { node: 'a member', status: 400, code: error.code });
         })]);
         await way();
         if (isLost(to.port, from.node.port)) return silent;

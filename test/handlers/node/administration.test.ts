@@ -61,7 +61,8 @@ describe('reload', () => {
 
   test('that fails is 409, with the file and the reason', async () => {
     const { node, send } = withNode();
-    node.reloadError = new SkuaError('reload_failed', 'The configuration stays as it was: /etc/skua/node.key does not belong to the certificate.', { file: '/etc/skua/node.key', reason: 'does not belong to the certificate', secret: 'x' });
+    const data = { file: '/etc/skua/node.key', reason: 'does not belong to the certificate', secret: 'x' };
+    node.reloadError = new SkuaError('reload_failed', 'The configuration stays as it was: /etc/skua/node.key does not belong to the certificate.', data);
     const reply = await send('POST', '/admin/reloadconfig');
     expect([reply.status, reply.headers.get('content-type')]).toEqual([409, 'application/problem+json; charset=utf-8']);
     expect(reply.json()).toEqual({

@@ -77,8 +77,12 @@ test('leftovers of a crash go after a day, and neither those that may still be w
     await writeFile(join(root, '.tmp', name), name);
     await utimes(join(root, '.tmp', name), new Date(now - ageMs), new Date(now - ageMs));
   }
-  const page = await new DirectoryObjects({ root, nowMs: () => now }).list('');
-  expect(page.objects).toEqual([]);
+  const later = new DirectoryObjects({ root, nowMs: () => now });
+  expect((await later.list('')).objects).toEqual([]);
+  expect(await later.get('k')).toBeNull();
+  expect((await temporaries()).sort(), 'what only looks removes nothing').toEqual([old, young, ofAClockAhead, ...strangers].sort());
+  await later.put('k', text('x'));
+  await later.close();
   expect((await temporaries()).sort()).toEqual([young, ofAClockAhead, ...strangers].sort());
 });
 

@@ -230,7 +230,7 @@ test('shipping makes the backup that it needs, as soon as no scavenge runs', asy
   const log = new LogLines();
   const outcomes: Partial<ShipOutcome>[] = [{}, { error: new SkuaError('storage_unreachable', 'Nobody answers.') }, { error: new Error('again') }, {}];
   const begun: string[] = [];
-  let refusal: SkuaError | null = new SkuaError('scavenge_in_progress', 'One runs.');
+  let refusal: SkuaError | null = new SkuaError('scavenge_in_progress', 'One runs.', { scavengeId: 'a run' });
   let ticks = 0;
   const shipper = { tick: async () => ({ shippedBytes: 0, wants: null, error: null, ...outcomes[ticks++] }) };
   const begin = (cause: string) => {

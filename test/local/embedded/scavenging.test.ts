@@ -18,8 +18,8 @@ function ended({ toldAtLook, closing = new AbortController().signal }: { readonl
     last: () => ({ scavengeId: 'run', result: 'Success', error: null }),
   } as Partial<Scavenger> as Scavenger;
   const store = {
-    readStream: async (_stream: string, { count }: { readonly count: number }) => {
-      if (++looks < toldAtLook) throw new SkuaError('stream_not_found', 'none');
+    readStream: async (stream: string, { count }: { readonly count: number }) => {
+      if (++looks < toldAtLook) throw new SkuaError('stream_not_found', 'none', { stream });
       const traces = { ...NO_EVENT, type: TRACES_TYPE, data: encodeText('{}') };
       return { events: [traces, { ...NO_EVENT, type: COMPLETED_TYPE, data: encodeText(JSON.stringify({ spaceSaved: 71, timeTaken: '00:00:01', result: 'Success', error: null })) }].slice(0, count), isEnd: true } as never;
     },

@@ -190,7 +190,7 @@ export class SimNode implements Clock {
 
   async #request(to: NodeAddress, method: string, path: string, timeoutMs: number): Promise<AdminReply> {
     const reply = await this.#cluster.call(this, to, timeoutMs, async (node) => ({ kind: 'reply' as const, ...await adminReply(node.#asked(), method, path) }));
-    if (reply.kind !== 'reply') throw new SkuaError('member_silent', reply.reason);
+    if (reply.kind !== 'reply') throw new SkuaError('member_silent', reply.reason, { node: 'a member', reason: 'time' });
     return reply;
   }
 

@@ -1,4 +1,5 @@
 import { SkuaError } from '../../../core/base/errors.ts';
+import type { MemberLog } from '../../../core/cluster/api.ts';
 import type { HeldWrite } from '../../../core/cluster/patience/patience.ts';
 import { answered, type Answer, comesAgain, type Outcome, put, type Request } from './requests.ts';
 import type { SimMember } from './sim-member.ts';
@@ -39,7 +40,7 @@ export async function forward(world: World, members: readonly SimMember[], membe
     judge.count('forwarded');
     const outcome = await send(world, member, leader, request, { epoch: epoch.number, arrivedMs: startedMs, held });
     if (outcome !== null && outcome.code !== 'not_leader') {
-      if (outcome.kind === 'done' || outcome.kind === 'repeat') await log.waitForEnd(outcome.position + 1, within(world, SHOWN_MS));
+      if (outcome.kind === 'done' || outcome.kind === 'repeat') await shown(log, outcome.position + 1, within(world, SHOWN_MS));
       return heard(outcome);
     }
     if (outcome === null) {
@@ -105,6 +106,15 @@ async function newerEpoch(world: World, member: SimMember, than: number): Promis
     await world.wait(500);
   }
   return false;
+}
+
+/** Resolves when the member's readers see the log up to this position, or the signal comes first. */
+function shown(log: MemberLog, position: number, signal: AbortSignal): Promise<void> {
+  if (log.end >= position) return Promise.resolve();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener('abort', () => resolve(), { once: true });
+  log.onApplied(() => { if (log.end >= position) resolve(); });
+  return promise;
 }
 
 function within(world: World, ms: number): AbortSignal {

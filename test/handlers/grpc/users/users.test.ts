@@ -56,7 +56,7 @@ describe('failures', () => {
 
   test('of a stream that others write to again and again', async () => {
     const h = audited();
-    h.security.users.enable = async () => { throw new SkuaError('wrong_expected_version', 'Again.'); };
+    h.security.users.enable = async () => { throw new SkuaError('wrong_expected_version', 'Again.', { stream: '$user-kim', expected: 0, actual: 1 }); };
     expect(await h.call(`${AT}/Enable`, { options: { login_name: 'kim' } }, AS.admin)).toMatchObject({ status: 4, message: 'Try again.', trailers: { exception: 'user-conflict', 'login-name': 'kim' } });
   });
 
