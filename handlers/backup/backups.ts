@@ -11,8 +11,7 @@ import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { backupsOf } from '../http/presence.ts';
 import { adminJson } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { BACKUP_DOCS } from '../openapi/backup.ts';
 
 /** Backups that the node makes of itself. Where they go is said by its options alone: a caller must not choose. */
@@ -119,7 +118,7 @@ const BACKUP = '/admin/backup';
  * The paths of backups: what a node makes of itself, and its files for what others make. Operators start the first and learn
  * when and how large they were; the files are for `$backup`, since whoever reads them reads every stream and every user.
  */
-export const BACKUP_ROUTES: readonly Route[] = [
+export const BACKUP_ROUTES = area({ tag: 'Backup', feature: 'backups', offBy: 'disableAdminUi' }, [
   { path: BACKUP, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startBackup, BACKUP_DOCS.start, 'backup.start') } },
   { path: '/admin/backups', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(listBackups), BACKUP_DOCS.list) } },
   { path: `${BACKUP}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', currentBackup, BACKUP_DOCS.current), DELETE: operation('operators', 'here', abortBackup, BACKUP_DOCS.abort, 'backup.abort') } },
@@ -127,4 +126,4 @@ export const BACKUP_ROUTES: readonly Route[] = [
   { path: `${BACKUP}/hold/:hold`, methods: 'DELETE, POST, OPTIONS', operations: { POST: operation('backup', 'here', renewHold, BACKUP_DOCS.renew), DELETE: operation('backup', 'here', releaseHold, BACKUP_DOCS.release, 'backup.release') } },
   { path: `${BACKUP}/files`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', 'here', inRoom(listFiles), BACKUP_DOCS.files) } },
   { path: `${BACKUP}/files/:path+`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', 'here', readFile, BACKUP_DOCS.file) } },
-];
+]);

@@ -9,8 +9,7 @@ import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { backupsOf } from '../http/presence.ts';
 import { adminJson, jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { CHECK_DOCS } from '../openapi/backup.ts';
 
 /** How the backups of a node are, and what proves that they are good: checks of its repository in the background. */
@@ -103,9 +102,9 @@ function timeText(ms: number): string {
 const BACKUP = '/admin/backup';
 
 /** The paths of checks of backups. */
-export const BACKUP_CHECK_ROUTES: readonly Route[] = [
+export const BACKUP_CHECK_ROUTES = area({ tag: 'Backup', feature: 'backups', offBy: 'disableAdminUi' }, [
   { path: `${BACKUP}/status`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', backupStatus, CHECK_DOCS.status) } },
   { path: `${BACKUP}/verify`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startCheck(verifyOf), CHECK_DOCS.verify, 'backup.verify') } },
   { path: `${BACKUP}/drill`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startCheck(drillOf), CHECK_DOCS.drill, 'backup.drill') } },
   { path: `${BACKUP}/check`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(listChecks), CHECK_DOCS.list), DELETE: operation('operators', 'here', abortCheck, CHECK_DOCS.abort, 'backup.check-abort') } },
-];
+]);

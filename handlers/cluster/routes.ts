@@ -7,8 +7,7 @@ import { queryOf } from '../http/context.ts';
 import type { Call, ClusterFeature, Handler } from '../http/context.ts';
 import { clusterOf } from '../http/presence.ts';
 import { commonHeaders, empty, jsonReply } from '../http/reply.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { CLUSTER_DOCS } from '../openapi/cluster.ts';
 import { append } from './writes.ts';
 
@@ -61,9 +60,9 @@ function commitsRequest(call: Call): CommitsRequest {
 }
 
 /** The paths of the members. */
-export const CLUSTER_ROUTES: readonly Route[] = [
+export const CLUSTER_ROUTES = area({ tag: 'Cluster', feature: 'cluster' }, [
   { path: '/cluster/gossip', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', gossip, CLUSTER_DOCS.gossip) } },
   { path: '/cluster/commits', methods: 'GET, OPTIONS', operations: { GET: operation('members', 'here', commits, CLUSTER_DOCS.commits) } },
   { path: '/cluster/lead', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', lead, CLUSTER_DOCS.lead) } },
   { path: WRITES_PATH, methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', append, CLUSTER_DOCS.append) } },
-];
+]);

@@ -3,8 +3,7 @@ import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { nodeOf, webhooksOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { WEBHOOK_ACTIVITY_DOC } from '../openapi/inspection.ts';
 
 /** GET `/admin/webhooks`: calls of senders by connector and outcome, and how many there are a second. */
@@ -15,6 +14,6 @@ const activity: Handler = (call, app) => {
 };
 
 /** The path of the calls of senders; that of a connector could not be told from its id. */
-export const WEBHOOK_ACTIVITY_ROUTES: readonly Route[] = [
+export const WEBHOOK_ACTIVITY_ROUTES = area({ tag: 'Administration', feature: 'webhooks', offBy: 'disableAdminUi' }, [
   { path: '/admin/webhooks', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(activity), WEBHOOK_ACTIVITY_DOC) } },
-];
+]);

@@ -15,11 +15,12 @@ import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { webhooksOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { OperationDoc, Place, Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
+import type { OperationDoc, Place, RouteOfArea } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
-import { CONNECTOR_DOCS, WEBHOOK_DOC } from '../openapi/connectors.ts';
-import { receiveWebhook, webhookBody } from './webhook.ts';
+import { CONNECTOR_DOCS, connectorFailures, WEBHOOK_DOC, webhookFailures } from '../openapi/connectors.ts';
+import { connectorFailure } from './failures.ts';
+import { receiveWebhook, webhookBody, webhookFailure } from './webhook.ts';
 
 /** Connectors over HTTP. */
 
@@ -170,7 +171,7 @@ function timeText(ms: number): string {
 const CONNECTOR = '/connectors/:connector';
 
 /** The paths of connectors, and where senders deliver to them. */
-export const CONNECTOR_ROUTES: readonly Route[] = [
+export const CONNECTOR_ROUTES = area({ tag: 'Connectors', feature: 'webhooks', failures: { reply: connectorFailure, docs: connectorFailures } }, [
   { path: '/connectors', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(listConnectors), CONNECTOR_DOCS.list) } },
   {
     path: CONNECTOR, methods: 'POST, GET, PUT, DELETE, OPTIONS', operations: {
@@ -189,9 +190,9 @@ export const CONNECTOR_ROUTES: readonly Route[] = [
   // It writes nothing.
   { path: `${CONNECTOR}/rejections`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', connectorRejections, CONNECTOR_DOCS.rejections) } },
   commandRoute('test', testConnector, CONNECTOR_DOCS.test, undefined, 'here'),
-  { path: '/webhook/:connector', methods: 'POST, OPTIONS', operations: { POST: { ...operation('sender', 'leader', receiveWebhook, WEBHOOK_DOC), arrive: webhookBody } } },
-];
+  { path: '/webhook/:connector', tag: 'Node', failures: { reply: webhookFailure, docs: webhookFailures }, methods: 'POST, OPTIONS', operations: { POST: { ...operation('sender', 'leader', receiveWebhook, WEBHOOK_DOC), arrive: webhookBody } } },
+]);
 
-function commandRoute(name: string, handler: Handler, doc: OperationDoc, audit?: AuditAction, place: Place = 'leader'): Route {
+function commandRoute(name: string, handler: Handler, doc: OperationDoc, audit?: AuditAction, place: Place = 'leader'): RouteOfArea {
   return { path: `${CONNECTOR}/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', place, handler, doc, audit) } };
 }

@@ -4,72 +4,12 @@ import type { PersistentSubscriptions } from '../../core/persistent/api.ts';
 import type { ErasureProofs } from '../../core/scavenge/scavenge.ts';
 import type { App, AppFeatures, Call, ClusterFeature, Webhooks } from './context.ts';
 import type { NodeControl } from './node-control.ts';
+import type { Route } from './route.ts';
 
-/** Whether what stands behind a path is there: connectors, schedules and backups are not everywhere. */
-export function isPresent(app: App, path: string): boolean {
-  if (isWebhookPath(path)) return app.features.webhooks != null;
-  if (isAutoScavengePath(path)) return app.features.autoScavenge != null;
-  if (isSubscriptionPath(path)) return app.features.subscriptions != null;
-  if (path.startsWith('/admin/erasure')) return app.features.erasure != null;
-  if (isClusterPath(path)) return app.features.cluster != null;
-  if (isPagePath(path)) return app.features.page != null;
-  return !isBackupPath(path) || app.features.backups != null;
-}
-
-/** Whether the path is one of connectors, whose failures have a body of their own. */
-export function isConnectorPath(path: string): boolean {
-  return path === '/connectors' || path.startsWith('/connectors/');
-}
-
-/** Whether the path is one of probes. */
-export function isHealthPath(path: string): boolean {
-  return path.startsWith('/health/');
-}
-
-const INGEST = '/webhook/';
-
-/** Whether failures at this path have no body. */
-export function isIngestPath(path: string): boolean {
-  return path.startsWith(INGEST);
-}
-
-/** The connector that such a path names; null where it names none. */
-export function senderOf(path: string): string | null {
-  try {
-    return decodeURIComponent(path.slice(INGEST.length));
-  } catch {
-    return null;
-  }
-}
-
-/** Whether the path is there only where connectors are switched on. */
-function isWebhookPath(path: string): boolean {
-  return isConnectorPath(path) || isIngestPath(path) || path === '/admin/webhooks';
-}
-
-/** Whether the path is there only where scavenges can be scheduled. */
-function isAutoScavengePath(path: string): boolean {
-  return path.startsWith('/auto-scavenge/');
-}
-
-/** Whether the path is there only where backups are made. */
-function isBackupPath(path: string): boolean {
-  return path.startsWith('/admin/backup');
-}
-
-/** Whether the path is there only where there are persistent subscriptions. */
-export function isSubscriptionPath(path: string): boolean {
-  return path === '/subscriptions' || path.startsWith('/subscriptions/');
-}
-
-/** Whether the path is one of the page for browsers. */
-export function isPagePath(path: string): boolean {
-  return path === '/ui' || path.startsWith('/ui/');
-}
-
-/** Whether the path is one by which members speak with each other. */
-function isClusterPath(path: string): boolean {
-  return path.startsWith('/cluster/');
+/** Whether what a route needs is there: connectors, schedules and backups are not everywhere. */
+export function isPresent({ features, security }: Pick<App, 'features' | 'security'>, { feature }: Pick<Route, 'feature'>): boolean {
+  if (feature === undefined) return true;
+  return (feature === 'users' ? security : features[feature]) != null;
 }
 
 /** Errors: `not_found` where the node is a member of no cluster. */

@@ -5,8 +5,7 @@ import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { nodeOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { CHUNK_MAP_DOC } from '../openapi/inspection.ts';
 
 /** Longest version of a chunk map in characters; those that are given are shorter. */
@@ -22,6 +21,6 @@ const chunkMap: Handler = (call, app) => {
 };
 
 /** The path of the chunk files. */
-export const CHUNK_MAP_ROUTES: readonly Route[] = [
+export const CHUNK_MAP_ROUTES = area({ tag: 'Administration', offBy: 'disableAdminUi' }, [
   { path: '/admin/chunks', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(chunkMap), CHUNK_MAP_DOC) } },
-];
+]);

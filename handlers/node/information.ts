@@ -4,8 +4,7 @@ import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import type { AuditView, ChunkProofView, GossipMember, NodeControl, StartUpWork } from '../http/node-control.ts';
 import { isOpenedInBrowser } from '../http/browsers.ts';
 import { ASK_AGAIN, adminJson, adminReply, commonHeaders, document, redirect } from '../http/reply.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { baseOf } from '../http/url.ts';
 import { nodeOf } from '../http/presence.ts';
 import { inRoom } from '../http/room.ts';
@@ -166,21 +165,22 @@ const metrics: Handler = async (call, app) => {
 };
 
 const GET = 'GET, OPTIONS';
+const STATISTICS = 'disableStatsOnHttp';
 const LIVE = operation('probe', 'here', live, NODE_DOCS.live);
 
 /** The paths of health, information and statistics. */
-export const NODE_ROUTES: readonly Route[] = [
+export const NODE_ROUTES = area({ tag: 'Node' }, [
   { path: '/health/live', methods: 'GET, HEAD, OPTIONS', operations: { GET: LIVE } },
   { path: '/health/ready', methods: 'GET, HEAD, OPTIONS', operations: { GET: operation('probe', 'here', ready, NODE_DOCS.ready) } },
   { path: '/ping', methods: GET, operations: { GET: operation('anyone', 'here', ping, NODE_DOCS.ping) } },
   { path: '/info', methods: GET, operations: { GET: operation('anyone', 'here', info, NODE_DOCS.info) } },
   { path: '/info/options', methods: GET, operations: { GET: operation('operators', 'here', inRoom(infoOptions), NODE_DOCS.options) } },
-  { path: '/gossip', methods: GET, operations: { GET: operation('gossip', 'here', gossip, NODE_DOCS.gossip) } },
-  { path: '/metrics', methods: GET, operations: { GET: operation('statistics', 'here', inRoom(metrics), NODE_DOCS.metrics) } },
-  { path: '/stats', methods: GET, operations: { GET: operation('statistics', 'here', inRoom(stats), NODE_DOCS.stats) } },
-  { path: '/stats/replication', methods: GET, operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.replication) } },
-  { path: '/stats/tcp', methods: GET, operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.tcp) } },
-  { path: '/stats/:path+', methods: GET, operations: { GET: operation('statistics', 'here', inRoom(stats), NODE_DOCS.branch) } },
+  { path: '/gossip', offBy: 'disableGossipOnHttp', methods: GET, operations: { GET: operation('gossip', 'here', gossip, NODE_DOCS.gossip) } },
+  { path: '/metrics', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', inRoom(metrics), NODE_DOCS.metrics) } },
+  { path: '/stats', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', inRoom(stats), NODE_DOCS.stats) } },
+  { path: '/stats/replication', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.replication) } },
+  { path: '/stats/tcp', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.tcp) } },
+  { path: '/stats/:path+', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', inRoom(stats), NODE_DOCS.branch) } },
   { path: '/sys/subsystems', methods: GET, operations: { GET: operation('operators', 'here', subsystems, NODE_DOCS.subsystems) } },
-  { path: '/', methods: GET, operations: { GET: operation('anyone', 'here', welcome, NODE_DOCS.welcome) } },
-];
+  { path: '/', offBy: 'disableAdminUi', methods: GET, operations: { GET: operation('anyone', 'here', welcome, NODE_DOCS.welcome) } },
+]);

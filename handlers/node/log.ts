@@ -8,8 +8,7 @@ import type { LogLineLevel } from '../http/node-control.ts';
 import { nodeOf } from '../http/presence.ts';
 import { adminJson, jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { LOG_DOCS } from '../openapi/inspection.ts';
 
 /** Lines of an answer: where nothing is said, and at most. */
@@ -60,7 +59,7 @@ function integerOf(call: Call, name: string, min: number, max: number): number |
 }
 
 /** The paths of the log. */
-export const LOG_ROUTES: readonly Route[] = [
+export const LOG_ROUTES = area({ tag: 'Administration', offBy: 'disableAdminUi' }, [
   { path: '/admin/log', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(lastLines), LOG_DOCS.lines) } },
   { path: '/admin/log/level', methods: 'PUT, OPTIONS', operations: { PUT: operation('operators', 'here', setLevel, LOG_DOCS.level, 'log.level') } },
-];
+]);

@@ -3,8 +3,7 @@ import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { nodeOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { OVERVIEW_DOC } from '../openapi/inspection.ts';
 
 /** GET `/admin/overview`: how the node is, in one answer for whoever looks every few seconds. */
@@ -14,6 +13,6 @@ const overview: Handler = async (call, app) => {
 };
 
 /** The path of the overview. */
-export const OVERVIEW_ROUTES: readonly Route[] = [
+export const OVERVIEW_ROUTES = area({ tag: 'Administration', offBy: 'disableAdminUi' }, [
   { path: '/admin/overview', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(overview), OVERVIEW_DOC) } },
-];
+]);

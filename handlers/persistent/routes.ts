@@ -6,8 +6,7 @@ import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { subscriptionsOf } from '../http/presence.ts';
 import { adminJson, commonHeaders } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
 import { SUBSCRIPTION_DOCS } from '../openapi/subscriptions.ts';
 import { ACTIONS, create, remove, replayParked, reset, targetOf, update } from './changes.ts';
@@ -144,7 +143,7 @@ const POST = 'POST, OPTIONS';
 const GET = 'GET, OPTIONS';
 
 /** The paths of persistent subscriptions. */
-export const SUBSCRIPTION_ROUTES: readonly Route[] = [
+export const SUBSCRIPTION_ROUTES = area({ tag: 'Subscriptions', feature: 'subscriptions' }, [
   { path: ALL, methods: GET, operations: { GET: operation('authenticated', 'leader', inRoom(listAll), SUBSCRIPTION_DOCS.listAll) } },
   {
     path: `${ALL}/restart`, methods: 'GET, POST, OPTIONS',
@@ -169,4 +168,4 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
       POST: operation('operators', 'leader', updateGroup, SUBSCRIPTION_DOCS.update, ACTIONS.update), DELETE: operation('operators', 'leader', deleteGroup, SUBSCRIPTION_DOCS.delete, ACTIONS.remove),
     },
   },
-];
+]);

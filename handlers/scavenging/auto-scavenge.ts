@@ -9,8 +9,8 @@ import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { autoScavengeOf } from '../http/presence.ts';
 import { empty, jsonReply } from '../http/reply.ts';
-import { operation } from '../http/route.ts';
-import type { OperationDoc, Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
+import type { OperationDoc, RouteOfArea } from '../http/route.ts';
 import { waitingMember } from './scavenge.ts';
 import { AUTO_SCAVENGE_DOCS } from '../openapi/auto-scavenge.ts';
 
@@ -180,15 +180,15 @@ function momentText(ms: number): string {
 }
 
 /** The paths of auto-scavenge. */
-export const AUTO_SCAVENGE_ROUTES: readonly Route[] = [
+export const AUTO_SCAVENGE_ROUTES = area({ tag: 'Scavenging', feature: 'autoScavenge' }, [
   { path: '/auto-scavenge/enabled', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'here', autoScavengeEnabled, AUTO_SCAVENGE_DOCS.enabled) } },
   { path: '/auto-scavenge/status', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'leader', autoScavengeStatus, AUTO_SCAVENGE_DOCS.status) } },
   { path: '/auto-scavenge/times', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'here', scheduledTimes, AUTO_SCAVENGE_DOCS.times) } },
   command('pause', pauseAutoScavenge, AUTO_SCAVENGE_DOCS.pause, 'auto-scavenge.pause'),
   command('resume', resumeAutoScavenge, AUTO_SCAVENGE_DOCS.resume, 'auto-scavenge.resume'),
   command('configure', configureAutoScavenge, AUTO_SCAVENGE_DOCS.configure, 'auto-scavenge.configure'),
-];
+]);
 
-function command(name: string, handler: Handler, doc: OperationDoc, audit: AuditAction): Route {
+function command(name: string, handler: Handler, doc: OperationDoc, audit: AuditAction): RouteOfArea {
   return { path: `/auto-scavenge/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'leader', handler, doc, audit) } };
 }

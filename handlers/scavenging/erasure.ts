@@ -9,8 +9,7 @@ import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { erasureOf } from '../http/presence.ts';
 import { adminJson } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
 import { checkInspection, mayInspect } from '../streams/access.ts';
 import { ERASURE_DOCS } from '../openapi/erasure.ts';
@@ -99,7 +98,7 @@ async function wantedOf(call: Call, app: App): Promise<ProveErasedArgs> {
 const ERASURE = '/admin/erasure';
 
 /** The paths of proofs of erasure. */
-export const ERASURE_ROUTES: readonly Route[] = [
+export const ERASURE_ROUTES = area({ tag: 'Scavenging', feature: 'erasure', offBy: 'disableAdminUi' }, [
   { path: ERASURE, methods: 'GET, POST, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(listProofs), ERASURE_DOCS.list), POST: operation('operators', 'here', startProof, ERASURE_DOCS.start, 'erasure.prove') } },
   { path: `${ERASURE}/:proof`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(oneProof), ERASURE_DOCS.one), DELETE: operation('operators', 'here', abortProof, ERASURE_DOCS.abort, 'erasure.abort') } },
-];
+]);

@@ -8,8 +8,7 @@ import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { ordersOf } from '../http/presence.ts';
 import { adminJson, adminReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
 import { checkInspection } from '../streams/access.ts';
 import { SCAVENGE_DOCS } from '../openapi/administration.ts';
@@ -236,7 +235,7 @@ const SCAVENGE = '/admin/scavenge';
 const STOP = operation('operators', 'here', stopScavenge, SCAVENGE_DOCS.stop, 'scavenge.stop');
 
 /** The paths of manual scavenging. */
-export const SCAVENGE_ROUTES: readonly Route[] = [
+export const SCAVENGE_ROUTES = area({ tag: 'Scavenging', offBy: 'disableAdminUi' }, [
   { path: SCAVENGE, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startScavenge, SCAVENGE_DOCS.start, 'scavenge.start') } },
   { path: `${SCAVENGE}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', currentScavenge, SCAVENGE_DOCS.current), DELETE: STOP } },
   { path: `${SCAVENGE}/last`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', lastScavenge, SCAVENGE_DOCS.last) } },
@@ -244,4 +243,4 @@ export const SCAVENGE_ROUTES: readonly Route[] = [
   { path: `${SCAVENGE}/:scavenge`, methods: 'DELETE, OPTIONS', operations: { DELETE: STOP } },
   { path: `${SCAVENGE}/dry-run/:scavenge`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(dryRunReport), SCAVENGE_DOCS.dryRun) } },
   { path: `${SCAVENGE}/explain/:stream`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(explainStream), SCAVENGE_DOCS.explain) } },
-];
+]);

@@ -8,8 +8,7 @@ import type { App, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { adminJson } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { STREAM_NAMES_DOC } from '../openapi/inspection.ts';
 import { mayRead } from './access.ts';
 
@@ -71,6 +70,6 @@ function cursorOf(text: string | undefined): AllPosition | 'end' {
 }
 
 /** The path of names of streams. */
-export const STREAM_NAMES_ROUTES: readonly Route[] = [
+export const STREAM_NAMES_ROUTES = area({ tag: 'Administration', offBy: 'disableAdminUi' }, [
   { path: '/admin/streams', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(streamNames), STREAM_NAMES_DOC) } },
-];
+]);
