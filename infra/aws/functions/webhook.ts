@@ -5,13 +5,14 @@ import { PLAIN } from '../../../handlers/http/branches.ts';
 import { appOf } from '../../../handlers/http/context.ts';
 import type { App, AppContext, Branch, Call, Reply } from '../../../handlers/http/context.ts';
 import { empty, webResponse } from '../../../handlers/http/reply.ts';
+import { functionOf } from '../paths.ts';
 import { httpHandler } from './http-function.ts';
 import { commonContext, noScavenger, openedOrClosed, openFunctionStore } from './open-store.ts';
 import { openWebhooks } from './open-webhooks.ts';
 
 /** Where senders deliver. */
 export const handler = httpHandler({
-  serves: (path) => path.startsWith('/webhook/'),
+  serves: (path) => functionOf(path) === 'webhook',
   hasNoErrorBodies: true,
   open: async (call) => {
     const opened = await openFunctionStore(call, { hasUsers: false });
