@@ -1,5 +1,5 @@
 import type { ManifestSummary } from '../../core/backup/format/manifest.ts';
-import type { BackupOptions, BackupProgress } from '../../core/backup/api.ts';
+import type { BackupOptions, BackupProgress, Backups } from '../../core/backup/api.ts';
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { ErrorCode } from '../../core/base/errors.ts';
 import { timestampText } from '../../core/base/time.ts';
@@ -8,7 +8,7 @@ import { readBody, requireJsonType } from '../http/body.ts';
 import { noteForAudit } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { backupsOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { adminJson } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
@@ -21,7 +21,7 @@ const BODY_BYTES_MAX = 1_024;
 
 /** POST `/admin/backup`: 202 once the backup has begun. */
 const startBackup: Handler = async (call, app) => {
-  const { node } = backupsOf(call, app);
+  const { node } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   const { backupId } = await reached(node.start(await optionsOf(call, app)));
   noteForAudit(call, { target: backupId });
@@ -43,14 +43,14 @@ async function reached<T>(work: Promise<T>): Promise<T> {
 
 /** GET `/admin/backups`: those in the repository, newest first. */
 const listBackups: Handler = async (call, app) => {
-  const { node } = backupsOf(call, app);
+  const { node } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   return adminJson(call, 200, { backups: (await reached(node.list())).map(summaryDocument) });
 };
 
 /** GET `/admin/backup/current`: how far the backup is; 404 when none is made. */
 const currentBackup: Handler = (call, app) => {
-  const { node } = backupsOf(call, app);
+  const { node } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   const progress = node.current();
   if (progress === null) throw notRunning(node.last());
@@ -59,14 +59,14 @@ const currentBackup: Handler = (call, app) => {
 
 /** DELETE `/admin/backup/current`: answered when the backup has ended. */
 const abortBackup: Handler = async (call, app) => {
-  const { node } = backupsOf(call, app);
+  const { node } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   const backupId = await node.abort();
   noteForAudit(call, { target: backupId });
   return adminJson(call, 200, { backupId });
 };
 
-function notRunning(last: ReturnType<ReturnType<typeof backupsOf>['node']['last']>): SkuaError {
+function notRunning(last: ReturnType<Backups['last']>): SkuaError {
   const hint = last === null ? undefined : `The last one, ${last.backupId}, ended: ${last.result}.${last.error === null ? '' : ` ${last.error}`}`;
   return new SkuaError('backup_not_running', 'No backup is being made.', hint === undefined ? {} : { hint });
 }

@@ -4,9 +4,9 @@ import { SkuaError } from '../../core/base/errors.ts';
 import { timestampText } from '../../core/base/time.ts';
 import { progressDocument } from './backups.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
-import type { Call, Handler } from '../http/context.ts';
+import type { AppFeatures, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { backupsOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { adminJson, jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
@@ -19,14 +19,14 @@ const BACKUP_ID_LENGTH_MAX = 64;
 
 /** GET `/admin/backup/status`: what the node knows without asking its repository. */
 const backupStatus: Handler = (call, app) => {
-  const backups = backupsOf(call, app);
+  const backups = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   return jsonReply(call, statusDocument(backups));
 };
 
 export type StatusDocument = ReturnType<typeof statusDocument>;
 
-function statusDocument({ status, node }: ReturnType<typeof backupsOf>) {
+function statusDocument({ status, node }: NonNullable<AppFeatures['backups']>) {
   const { place, schedule, shipEverySeconds, newest, restorable, unshippedBytes, shipLagMs, provenMs, verified, commands } = status();
   const current = node.current();
   return {
@@ -40,7 +40,7 @@ function statusDocument({ status, node }: ReturnType<typeof backupsOf>) {
 /** POST `/admin/backup/verify` and `/admin/backup/drill`: 202 once the check has begun. */
 function startCheck(subjectOf: (call: Call) => CheckSubject): Handler {
   return (call, app) => {
-    const { checks } = backupsOf(call, app);
+    const { checks } = featureOf(call, app, 'backups');
     negotiate(call, JSON_ONLY);
     const subject = subjectOf(call);
     if (subject.kind === 'drill') noteForAudit(call, { target: subject.backupId });
@@ -63,14 +63,14 @@ function drillOf(call: Call): CheckSubject {
 
 /** GET `/admin/backup/check`: the last ones, with what they found. */
 const listChecks: Handler = (call, app) => {
-  const { checks } = backupsOf(call, app);
+  const { checks } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   return adminJson(call, 200, { checks: checks.list().map(checkDocument) });
 };
 
 /** DELETE `/admin/backup/check`: answered when it has ended. */
 const abortCheck: Handler = async (call, app) => {
-  const { checks } = backupsOf(call, app);
+  const { checks } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   const checkId = await checks.abort();
   noteForAudit(call, { target: checkId });

@@ -4,7 +4,7 @@ import { timestampText } from '../../core/base/time.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { backupsOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { adminJson, commonHeaders, empty } from '../http/reply.ts';
 import { decodeSegment } from '../http/url.ts';
 
@@ -12,7 +12,7 @@ import { decodeSegment } from '../http/url.ts';
 
 /** POST `/admin/backup/hold`: from now on no scavenge starts and no file goes, for a minute after the last use. */
 export const beginHold: Handler = async (call, app) => {
-  const { holds } = backupsOf(call, app);
+  const { holds } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   const view = await holds.begin();
   noteForAudit(call, { target: view.holdId });
@@ -21,14 +21,14 @@ export const beginHold: Handler = async (call, app) => {
 
 /** POST `/admin/backup/hold/{id}`: another minute. */
 export const renewHold: Handler = async (call, app) => {
-  const { holds } = backupsOf(call, app);
+  const { holds } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   return adminJson(call, 200, holdDocument(await holds.renew(decodeSegment(call.params['hold']!))));
 };
 
 /** DELETE `/admin/backup/hold/{id}`. */
 export const releaseHold: Handler = async (call, app) => {
-  await backupsOf(call, app).holds.release(decodeSegment(call.params['hold']!));
+  await featureOf(call, app, 'backups').holds.release(decodeSegment(call.params['hold']!));
   return empty(call, 204, 'No Content');
 };
 
@@ -42,7 +42,7 @@ function holdDocument({ holdId, expiresMs, snapshot }: HoldView) {
 
 /** GET `/admin/backup/files?hold=`: the whole snapshot, its files in the order in which they have to be copied. */
 export const listFiles: Handler = async (call, app) => {
-  const { holds } = backupsOf(call, app);
+  const { holds } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   const { snapshot } = await holds.renew(holdOf(call));
   return adminJson(call, 200, { ...snapshot, files: snapshot.files.map(({ path, kind, sizeBytes }) => ({ path, kind, sizeBytes })) });
@@ -50,7 +50,7 @@ export const listFiles: Handler = async (call, app) => {
 
 /** GET `/admin/backup/files/{path}?hold=`: a listed file, or the part of it that `Range`, or `from` and `length`, ask for. */
 export const readFile: Handler = async (call, app) => {
-  const { holds } = backupsOf(call, app);
+  const { holds } = featureOf(call, app, 'backups');
   const holdId = holdOf(call);
   const { snapshot } = await holds.renew(holdId);
   const file = listed(snapshot.files, call);

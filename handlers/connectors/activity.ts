@@ -1,6 +1,6 @@
 import type { Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { nodeOf, webhooksOf } from '../http/presence.ts';
+import { featureOf, nodeOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
@@ -8,7 +8,7 @@ import { WEBHOOK_ACTIVITY_DOC } from '../openapi/inspection.ts';
 
 /** GET `/admin/webhooks`: calls of senders by connector and outcome, and how many there are a second. */
 const activity: Handler = (call, app) => {
-  webhooksOf(call, app);
+  featureOf(call, app, 'webhooks');
   negotiate(call, JSON_ONLY);
   return jsonReply(call, nodeOf(call, app).webhooks());
 };

@@ -12,7 +12,7 @@ import type { ListQuery } from './requests.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { webhooksOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
@@ -144,7 +144,7 @@ async function command(call: Call, app: App, run: (connectors: Connectors, conne
 }
 
 function connectorsOf(call: Call, app: App): Connectors {
-  const { connectors } = webhooksOf(call, app);
+  const { connectors } = featureOf(call, app, 'webhooks');
   negotiate(call, JSON_ONLY);
   return connectors;
 }

@@ -3,7 +3,7 @@ import { SkuaError } from '../../core/base/errors.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { subscriptionsOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { adminJson, commonHeaders } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
@@ -18,7 +18,7 @@ import { ack, groupIn, nack, parkedMessages, takeMessages } from './messages.ts'
 
 /** GET `/subscriptions`: all groups; a page of them where `offset` or `count` are given. */
 const listAll: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const page = pageOf(call);
   const all = await groups.list();
@@ -46,7 +46,7 @@ function integerOf(text: string, min: number, name: string): number {
 
 /** GET `/subscriptions/{stream}`. */
 const listOfStream: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const stream = decodeSegment(call.params['stream']!);
   const found = await groups.list(stream);
@@ -56,7 +56,7 @@ const listOfStream: Handler = async (call, app) => {
 
 /** GET `/subscriptions/{stream}/{group}/info`. */
 const details: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const { stream, group } = groupIn(call);
   return adminJson(call, 200, detailsDocument(call, await groups.info(stream, group)));
@@ -64,7 +64,7 @@ const details: Handler = async (call, app) => {
 
 /** PUT `/subscriptions/{stream}/{group}`: what is left out is as clients have it. */
 const createGroup: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const named = namedIn(call);
   if (named.stream === ALL_STREAM) throw new SkuaError('bad_request', 'A group of $all is made over gRPC, where it can have a filter. What is there already can be looked at, changed and deleted here.');
@@ -76,7 +76,7 @@ const createGroup: Handler = async (call, app) => {
 
 /** POST `/subscriptions/{stream}/{group}`: what is left out stays as it is. */
 const updateGroup: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const named = namedIn(call);
   const present = await groups.info(named.stream, named.group);
@@ -86,7 +86,7 @@ const updateGroup: Handler = async (call, app) => {
 
 /** DELETE `/subscriptions/{stream}/{group}`. */
 const deleteGroup: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   await remove(call, groups, namedIn(call));
   return succeeded(call);
@@ -94,7 +94,7 @@ const deleteGroup: Handler = async (call, app) => {
 
 /** POST `/subscriptions/{stream}/{group}/replayParked`. */
 const replay: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const named = namedIn(call);
   const stopAt = queryOf(call, 'stopAt');
@@ -104,7 +104,7 @@ const replay: Handler = async (call, app) => {
 
 /** POST `/subscriptions/{stream}/{group}/reset?from=…`: the reference has no such thing. */
 const resetGroup: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const named = namedIn(call);
   const from = queryOf(call, 'from');
@@ -115,7 +115,7 @@ const resetGroup: Handler = async (call, app) => {
 
 /** POST `/subscriptions/restart`. */
 const restart: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   await groups.restart();
   return succeeded(call);

@@ -7,7 +7,7 @@ import { readJson } from '../http/body.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { autoScavengeOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { empty, jsonReply } from '../http/reply.ts';
 import { area, operation } from '../http/route.ts';
 import type { OperationDoc, RouteOfArea } from '../http/route.ts';
@@ -21,7 +21,7 @@ import { AUTO_SCAVENGE_DOCS } from '../openapi/auto-scavenge.ts';
 
 /** GET `/auto-scavenge/enabled`: of this node, and never another one's. */
 const autoScavengeEnabled: Handler = (call, app) => {
-  const autoScavenge = autoScavengeOf(call, app);
+  const autoScavenge = featureOf(call, app, 'autoScavenge');
   negotiate(call, JSON_ONLY);
   return jsonReply(call, enabledDocument(autoScavenge.enabled()));
 };
@@ -39,7 +39,7 @@ const ZONE_LENGTH_MAX = 64;
 
 /** GET `/auto-scavenge/times?schedule=`: when an expression would come round that need not be saved. */
 const scheduledTimes: Handler = (call, app) => {
-  const autoScavenge = autoScavengeOf(call, app);
+  const autoScavenge = featureOf(call, app, 'autoScavenge');
   negotiate(call, JSON_ONLY);
   const given = queryOf(call, 'schedule');
   if (given === undefined || given === '') throw new SkuaError('bad_request', 'The query must name a schedule, such as schedule=30 2 * * 0.');
@@ -101,7 +101,7 @@ const configureAutoScavenge: Handler = async (call, app) => {
 
 /** Errors: `auto_scavenge_off`, before anything that is sent is looked at. */
 function enabledOf(call: Call, app: App): AutoScavenge {
-  const autoScavenge = autoScavengeOf(call, app);
+  const autoScavenge = featureOf(call, app, 'autoScavenge');
   const { enabled, reason } = autoScavenge.enabled();
   if (!enabled) throw autoScavengeOff(reason);
   negotiate(call, JSON_ONLY);

@@ -6,7 +6,7 @@ import { readJson } from '../http/body.ts';
 import { noteForAudit } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { erasureOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { adminJson } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
@@ -21,7 +21,7 @@ const BODY_BYTES_MAX = 65_536;
 
 /** POST `/admin/erasure`: 202 once the search has begun. */
 const startProof: Handler = async (call, app) => {
-  const proofs = erasureOf(call, app);
+  const proofs = featureOf(call, app, 'erasure');
   negotiate(call, JSON_ONLY);
   const wanted = await wantedOf(call, app);
   noteForAudit(call, { target: wanted.stream, details: { events: wanted.events.length } });
@@ -31,7 +31,7 @@ const startProof: Handler = async (call, app) => {
 
 /** GET `/admin/erasure`: the last ones, without what they found. Those of streams that the caller may not look into are left out. */
 const listProofs: Handler = async (call, app) => {
-  const proofs = erasureOf(call, app);
+  const proofs = featureOf(call, app, 'erasure');
   negotiate(call, JSON_ONLY);
   const shown: object[] = [];
   for (const proof of proofs.list()) if (proof.subject.stream === null || await mayInspect(call, app, proof.subject.stream)) shown.push(proofDocument(proof, null));
@@ -40,7 +40,7 @@ const listProofs: Handler = async (call, app) => {
 
 /** GET `/admin/erasure/{id}`: how far it is, and in the end the report. */
 const oneProof: Handler = async (call, app) => {
-  const proofs = erasureOf(call, app);
+  const proofs = featureOf(call, app, 'erasure');
   negotiate(call, JSON_ONLY);
   const proof = proofs.get(decodeSegment(call.params['proof']!));
   const { stream } = proof.subject;
@@ -63,7 +63,7 @@ interface Findings {
 
 /** DELETE `/admin/erasure/{id}`: answered when it has ended. */
 const abortProof: Handler = async (call, app) => {
-  const proofs = erasureOf(call, app);
+  const proofs = featureOf(call, app, 'erasure');
   negotiate(call, JSON_ONLY);
   return adminJson(call, 200, { proofId: await proofs.abort(decodeSegment(call.params['proof']!)) });
 };
