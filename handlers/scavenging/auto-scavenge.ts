@@ -11,6 +11,7 @@ import { featureOf } from '../http/presence.ts';
 import { empty, jsonReply } from '../http/reply.ts';
 import { area, operation } from '../http/route.ts';
 import type { OperationDoc, RouteOfArea } from '../http/route.ts';
+import type { EnabledDocument, ScheduleDocument, TimesDocument } from '../documents/scavenging.ts';
 import { waitingMember } from './scavenge.ts';
 import { AUTO_SCAVENGE_DOCS } from '../openapi/auto-scavenge.ts';
 
@@ -29,7 +30,7 @@ const autoScavengeEnabled: Handler = (call, app) => {
 /** GET `/auto-scavenge/status`. */
 const autoScavengeStatus: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
-  return answered(async () => jsonReply(call, { ...statusDocument(await autoScavenge.status()), ...await waitingMember(app) }));
+  return answered(async () => jsonReply(call, { ...statusDocument(await autoScavenge.status()), ...await waitingMember(app) } satisfies ScheduleDocument));
 };
 
 /** Times of an answer where nothing is said. */
@@ -45,7 +46,7 @@ const scheduledTimes: Handler = (call, app) => {
   if (given === undefined || given === '') throw new SkuaError('bad_request', 'The query must name a schedule, such as schedule=30 2 * * 0.');
   return answered(async () => {
     const { schedule, zone, timesMs } = autoScavenge.times(given, timesCountOf(call), zoneOf(call));
-    return jsonReply(call, { schedule, zone, times: timesMs.map(momentText) });
+    return jsonReply(call, { schedule, zone, times: timesMs.map(momentText) } satisfies TimesDocument);
   });
 };
 
@@ -155,15 +156,11 @@ async function scheduleOf(call: Call, app: App): Promise<string> {
 
 /** Documents of auto-scavenge: the documented members first and in their order, what is ours behind them. */
 
-export type EnabledDocument = ReturnType<typeof enabledDocument>;
-
-function enabledDocument({ enabled, reason }: { readonly enabled: boolean; readonly reason: string | null }) {
+function enabledDocument({ enabled, reason }: { readonly enabled: boolean; readonly reason: string | null }): EnabledDocument {
   return { enabled, ...(reason !== null && { reason }) };
 }
 
-export type StatusDocument = ReturnType<typeof statusDocument>;
-
-function statusDocument({ state, schedule, untilNextCycleMs, cycle, lastCycle }: AutoScavengeStatus) {
+function statusDocument({ state, schedule, untilNextCycleMs, cycle, lastCycle }: AutoScavengeStatus): Omit<ScheduleDocument, 'waiting'> {
   return {
     state, schedule, timeUntilNextCycle: untilNextCycleMs === null ? null : timeSpanText(untilNextCycleMs),
     cycle: cycle === null ? null : { clusterScavengeId: cycle.clusterScavengeId, startedAt: momentText(cycle.startedAtMs), nodes: cycle.nodes.map(nodeFields) },
@@ -171,7 +168,7 @@ function statusDocument({ state, schedule, untilNextCycleMs, cycle, lastCycle }:
   };
 }
 
-function nodeFields({ node, state, scavengeId, result }: NodeOutcome) {
+function nodeFields({ node, state, scavengeId, result }: NodeOutcome): NodeOutcome {
   return { node, state, scavengeId, result };
 }
 

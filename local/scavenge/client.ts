@@ -1,28 +1,8 @@
-import type { DryRunDocument, ExplanationDocument, OlderPointDocument, ProgressDocument } from '../../handlers/scavenging/scavenge.ts';
+import type { DryRunDocument, ExplanationDocument, LastDocument, ProgressDocument, StartedDocument } from '../../handlers/documents/scavenging.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 import { readCompletion } from './completion.ts';
 import type { Completion } from './completion.ts';
-
-/** Answer of POST `/admin/scavenge`. */
-export interface StartedDocument {
-  readonly scavengeId: string;
-  readonly olderPoint?: OlderPointDocument;
-}
-
-/** GET `/admin/scavenge/last`. */
-export interface LastDocument {
-  readonly scavengeId: string;
-  readonly scavengeLink: string;
-  readonly scavengeResult: string;
-  readonly error?: string;
-  /** To which the next start goes, where none runs. */
-  readonly waiting?: OlderPointDocument;
-  /** On object storage: until when traces of what it removed remain, or since when none is left. */
-  readonly tracesUntil?: string;
-  readonly tracesGone?: string;
-  readonly olderPoint?: OlderPointDocument;
-}
 
 /** A document, and its text: numbers beyond 2^53 survive only there. */
 export interface Document<T> {
