@@ -1,6 +1,7 @@
 import { arrayOf, BOOLEAN, COUNT, documentOf, failing, INTEGER, json, jsonOrText, object, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
 import type { OperationDoc, ParameterDoc, Schema } from '../http/route.ts';
 import type { CurrentDocument, DryRunDocument, ExplanationDocument, LastDocument, OlderPointDocument, ProgressDocument, StartedDocument, TracesMembers } from '../documents/scavenging.ts';
+import type { IdentityDocument } from '../documents/users.ts';
 import type { MembersOf } from './parts.ts';
 
 /** The OpenAPI document of scavenging and node administration. */
@@ -53,8 +54,8 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, Schema>> = {
   Certificate: object({ kind: oneOf('node', 'intermediate', 'root'), subject: TEXT, serial: TEXT, thumbprint: TEXT, notAfter: TIME, daysLeft: { type: 'number' } }),
   MergeIndexes: object({ mergeIndexesId: UUID }),
   Message: object({ message: TEXT }),
-  LoginEcho: object({
-    data: object({ loginName: TEXT, fullName: TEXT, groups: arrayOf(TEXT), 'dateLastUpdated?': { type: ['string', 'null'], format: 'date-time' } }),
+  LoginEcho: documentOf<IdentityDocument>({
+    data: documentOf<IdentityDocument['data']>({ loginName: TEXT, fullName: TEXT, groups: arrayOf(TEXT), 'dateLastUpdated?': { type: ['string', 'null'], format: 'date-time' } }),
     success: BOOLEAN,
   }),
 };

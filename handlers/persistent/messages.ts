@@ -15,7 +15,7 @@ import type { EmbedLevel } from '../streams/feed.ts';
 import { countOf, feedReply, numberOf, pageOptions, slicedReply } from '../streams/read.ts';
 import { mayProcess } from './changes.ts';
 import type { Group } from './changes.ts';
-import { groupUrl } from './documents.ts';
+import { groupUrl } from './group-documents.ts';
 
 /** Messages of groups over HTTP, taken and answered request by request. */
 

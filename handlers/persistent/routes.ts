@@ -8,10 +8,11 @@ import { adminJson, commonHeaders } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
+import type { GroupDoneDocument, GroupPageDocument } from '../documents/subscriptions.ts';
 import { SUBSCRIPTION_DOCS } from '../openapi/subscriptions.ts';
 import { ACTIONS, create, remove, replayParked, reset, targetOf, update } from './changes.ts';
 import { configOf, startFrom } from './config.ts';
-import { detailsDocument, groupUrl, summaryDocument } from './documents.ts';
+import { detailsDocument, groupUrl, summaryDocument } from './group-documents.ts';
 import { ack, groupIn, nack, parkedMessages, takeMessages } from './messages.ts';
 
 /** Persistent subscriptions over HTTP: groups are made, told of and deleted; messages.ts has what they do. The leader has them. */
@@ -26,7 +27,7 @@ const listAll: Handler = async (call, app) => {
   const { offset, count } = page;
   const subscriptions = all.slice(offset, offset + count).map((info) => summaryDocument(call, info));
   const links = [{ href: call.url, rel: 'self' }];
-  return adminJson(call, 200, { links, offset, count: subscriptions.length, total: all.length, subscriptions });
+  return adminJson(call, 200, { links, offset, count: subscriptions.length, total: all.length, subscriptions } satisfies GroupPageDocument);
 };
 
 /** Groups of a page, where nothing is said. */
@@ -127,9 +128,12 @@ function namedIn(call: Call): ReturnType<typeof groupIn> {
   return named;
 }
 
+const NOTHING_TO_SAY: GroupDoneDocument = { reason: '', result: 'Success' };
+const DONE = JSON.stringify(NOTHING_TO_SAY, null, 2);
+
 /** Clients parse every answer as JSON. */
 function succeeded(call: Call): Reply {
-  return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' }, body: '{\n  "reason": "",\n  "result": "Success"\n}' };
+  return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' }, body: DONE };
 }
 
 const ALL = '/subscriptions';

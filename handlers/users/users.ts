@@ -12,7 +12,7 @@ import { USER_DOCS } from '../openapi/users.ts';
 import { changePassword as changeOwnPassword, create, mayLookAt, unreachable, update } from './changes.ts';
 import {
   createdReply, currentReply, detailsReply, identityReply, listReply, newPasswordOf, newUserOf, passwordChangeOf, updatedReply, userChangeOf,
-} from './documents.ts';
+} from './user-bodies.ts';
 
 /** Users over HTTP. Absent while security is off. */
 
