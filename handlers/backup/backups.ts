@@ -12,6 +12,7 @@ import { featureOf } from '../http/presence.ts';
 import { adminJson } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
+import type { BackupDocument, BackupProgressDocument, BackupsDocument, BackupStartedDocument } from '../documents/backup.ts';
 import { BACKUP_DOCS } from '../openapi/backup.ts';
 
 /** Backups that the node makes of itself. Where they go is said by its options alone: a caller must not choose. */
@@ -25,7 +26,7 @@ const startBackup: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const { backupId } = await reached(node.start(await optionsOf(call, app)));
   noteForAudit(call, { target: backupId });
-  return adminJson(call, 202, { backupId });
+  return adminJson(call, 202, { backupId } satisfies BackupStartedDocument);
 };
 
 /** What keeps a repository out of reach until somebody does something about it. */
@@ -45,7 +46,7 @@ async function reached<T>(work: Promise<T>): Promise<T> {
 const listBackups: Handler = async (call, app) => {
   const { node } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, { backups: (await reached(node.list())).map(summaryDocument) });
+  return adminJson(call, 200, { backups: (await reached(node.list())).map(backupDocument) } satisfies BackupsDocument);
 };
 
 /** GET `/admin/backup/current`: how far the backup is; 404 when none is made. */
@@ -63,7 +64,7 @@ const abortBackup: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const backupId = await node.abort();
   noteForAudit(call, { target: backupId });
-  return adminJson(call, 200, { backupId });
+  return adminJson(call, 200, { backupId } satisfies BackupStartedDocument);
 };
 
 function notRunning(last: ReturnType<Backups['last']>): SkuaError {
@@ -71,14 +72,12 @@ function notRunning(last: ReturnType<Backups['last']>): SkuaError {
   return new SkuaError('backup_not_running', 'No backup is being made.', hint === undefined ? {} : { hint });
 }
 
-export type SummaryDocument = ReturnType<typeof summaryDocument>;
-
-function summaryDocument({ id, nodeId, createdMs, cause, logEnd, shippedEnd, shippedMs, sizeBytes }: ManifestSummary) {
+function backupDocument({ id, nodeId, createdMs, cause, logEnd, shippedEnd, shippedMs, sizeBytes }: ManifestSummary): BackupDocument {
   return { id, createdAt: timeText(createdMs), logEnd, shippedEnd, shippedAt: timeText(shippedMs), sizeBytes, cause, nodeId };
 }
 
 /** How far a backup is. */
-export function progressDocument({ backupId, phase, bytesDone, bytesTotal, startedMs, elapsedSeconds, remainingSeconds }: BackupProgress) {
+export function progressDocument({ backupId, phase, bytesDone, bytesTotal, startedMs, elapsedSeconds, remainingSeconds }: BackupProgress): BackupProgressDocument {
   return { backupId, phase, bytesDone, bytesTotal, startedAt: timeText(startedMs), elapsedSeconds, remainingSeconds };
 }
 

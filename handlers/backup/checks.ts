@@ -10,6 +10,7 @@ import { featureOf } from '../http/presence.ts';
 import { adminJson, jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
+import type { BackupStatusDocument, CheckDocument, ChecksDocument, CheckStartedDocument, DrillDocument, VerifiedDocument } from '../documents/backup.ts';
 import { CHECK_DOCS } from '../openapi/backup.ts';
 
 /** How the backups of a node are, and what proves that they are good: checks of its repository in the background. */
@@ -24,9 +25,7 @@ const backupStatus: Handler = (call, app) => {
   return jsonReply(call, statusDocument(backups));
 };
 
-export type StatusDocument = ReturnType<typeof statusDocument>;
-
-function statusDocument({ status, node }: NonNullable<AppFeatures['backups']>) {
+function statusDocument({ status, node }: NonNullable<AppFeatures['backups']>): BackupStatusDocument {
   const { place, schedule, shipEverySeconds, newest, restorable, unshippedBytes, shipLagMs, provenMs, verified, commands } = status();
   const current = node.current();
   return {
@@ -44,7 +43,7 @@ function startCheck(subjectOf: (call: Call) => CheckSubject): Handler {
     negotiate(call, JSON_ONLY);
     const subject = subjectOf(call);
     if (subject.kind === 'drill') noteForAudit(call, { target: subject.backupId });
-    return adminJson(call, 202, { checkId: checks.start(subject) });
+    return adminJson(call, 202, { checkId: checks.start(subject) } satisfies CheckStartedDocument);
   };
 }
 
@@ -65,7 +64,7 @@ function drillOf(call: Call): CheckSubject {
 const listChecks: Handler = (call, app) => {
   const { checks } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, { checks: checks.list().map(checkDocument) });
+  return adminJson(call, 200, { checks: checks.list().map(checkDocument) } satisfies ChecksDocument);
 };
 
 /** DELETE `/admin/backup/check`: answered when it has ended. */
@@ -74,19 +73,17 @@ const abortCheck: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const checkId = await checks.abort();
   noteForAudit(call, { target: checkId });
-  return adminJson(call, 200, { checkId });
+  return adminJson(call, 200, { checkId } satisfies CheckStartedDocument);
 };
 
-export type CheckDocument = ReturnType<typeof checkDocument>;
-
-function checkDocument({ id, subject, state, phase, bytesDone, bytesTotal, startedMs, endedMs, elapsedSeconds, error, report }: BackupCheck) {
+function checkDocument({ id, subject, state, phase, bytesDone, bytesTotal, startedMs, endedMs, elapsedSeconds, error, report }: BackupCheck): CheckDocument {
   return {
     checkId: id, kind: subject.kind, state, phase, bytesDone, bytesTotal, startedAt: timeText(startedMs), endedAt: endedMs === null ? null : timeText(endedMs), elapsedSeconds, error,
     isGood: report === null ? null : isGood(report), report: report === null ? null : reportDocument(report),
   };
 }
 
-function reportDocument(report: CheckReport) {
+function reportDocument(report: CheckReport): VerifiedDocument | DrillDocument {
   if (report.kind === 'verify') {
     const { manifests, blobs, blobsRead, bytesRead, pieces, errors, list } = report.verified;
     return { manifests, blobs, blobsRead, bytesRead, pieces, errors, findings: list.map(({ key, kind, message }) => ({ where: key, kind, message })) };

@@ -1,6 +1,7 @@
 import type { HoldView, SnapshotFile } from '../../core/store/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { timestampText } from '../../core/base/time.ts';
+import type { HoldDocument, SnapshotDocument } from '../documents/backup.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
@@ -32,7 +33,7 @@ export const releaseHold: Handler = async (call, app) => {
   return empty(call, 204, 'No Content');
 };
 
-function holdDocument({ holdId, expiresMs, snapshot }: HoldView) {
+function holdDocument({ holdId, expiresMs, snapshot }: HoldView): HoldDocument {
   const { nodeId, takenMs, checkpoints, files } = snapshot;
   return {
     holdId, expiresAt: timestampText(Math.floor(expiresMs), 0), nodeId, takenAt: timestampText(Math.floor(takenMs), 0), logEnd: checkpoints.writer,
@@ -45,7 +46,7 @@ export const listFiles: Handler = async (call, app) => {
   const { holds } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   const { snapshot } = await holds.renew(holdOf(call));
-  return adminJson(call, 200, { ...snapshot, files: snapshot.files.map(({ path, kind, sizeBytes }) => ({ path, kind, sizeBytes })) });
+  return adminJson(call, 200, { ...snapshot, files: snapshot.files.map(({ path, kind, sizeBytes }) => ({ path, kind, sizeBytes })) } satisfies SnapshotDocument);
 };
 
 /** GET `/admin/backup/files/{path}?hold=`: a listed file, or the part of it that `Range`, or `from` and `length`, ask for. */

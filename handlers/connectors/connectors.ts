@@ -18,6 +18,7 @@ import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
 import type { OperationDoc, Place, RouteOfArea } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
+import type { ConfiguredDocument, ConnectorConfigurationDocument, ConnectorDocument, ConnectorsDocument, ConnectorSettingsDocument, RejectionDocument, RejectionsDocument, ScriptTestDocument } from '../documents/connectors.ts';
 import { CONNECTOR_DOCS, connectorFailures, WEBHOOK_DOC, webhookFailures } from '../openapi/connectors.ts';
 import { connectorFailure } from './failures.ts';
 import { receiveWebhook, webhookBody, webhookFailure } from './webhook.ts';
@@ -31,7 +32,7 @@ const listConnectors: Handler = async (call, app) => {
   const wanted = (await connectors.list()).filter(query.wants);
   const from = (query.page - 1) * query.pageSize;
   const items = wanted.slice(from, from + query.pageSize).map((connector) => itemOf(connector, query));
-  return jsonReply(call, { items, totalSize: items.length });
+  return jsonReply(call, { items, totalSize: items.length } satisfies ConnectorsDocument);
 };
 
 /** POST `/connectors/{id}`. */
@@ -55,13 +56,13 @@ const updateConnector: Handler = (call, app) => command(call, app, async (connec
 /** GET `/connectors/{id}/settings`. */
 const connectorSettings: Handler = async (call, app) => {
   const { settings, settingsUpdatedMs } = await connectorsOf(call, app).get(idOf(call));
-  return jsonReply(call, { settings: Object.fromEntries(settings), settingsUpdateTime: timeText(settingsUpdatedMs) });
+  return jsonReply(call, { settings: Object.fromEntries(settings), settingsUpdateTime: timeText(settingsUpdatedMs) } satisfies ConnectorSettingsDocument);
 };
 
 /** GET `/connectors/{id}/configuration`: the same settings, nested. */
 const connectorConfiguration: Handler = async (call, app) => {
   const { settings, settingsUpdatedMs } = await connectorsOf(call, app).get(idOf(call));
-  return jsonReply(call, { configuration: nestSettings(settings), configurationUpdateTime: timeText(settingsUpdatedMs) });
+  return jsonReply(call, { configuration: nestSettings(settings), configurationUpdateTime: timeText(settingsUpdatedMs) } satisfies ConnectorConfigurationDocument);
 };
 
 /** PUT `/connectors/{id}/settings` and `/configuration`: all settings anew. */
@@ -87,7 +88,7 @@ const testConnector: Handler = async (call, app) => {
   const connectors = connectorsOf(call, app);
   const { input, settings } = await trialOf(call, app);
   const { outcome, stream, schema, error, durationMs } = await connectors.test(idOf(call), input, settings);
-  return jsonReply(call, { outcome, stream, schema, error, durationMs: Math.round(durationMs * 1_000) / 1_000 });
+  return jsonReply(call, { outcome, stream, schema, error, durationMs: Math.round(durationMs * 1_000) / 1_000 } satisfies ScriptTestDocument);
 };
 
 /** Rejections of an answer: where nothing is said, and at most. */
@@ -98,7 +99,7 @@ const REJECTIONS_MAX = 100;
 const connectorRejections: Handler = async (call, app) => {
   const { connectorId } = await connectorsOf(call, app).get(idOf(call));
   const events = await lastEvents(app, rejectionsStream(connectorId), rejectionsCountOf(call));
-  return jsonReply(call, { connectorId, rejections: events.map(({ number, data }) => ({ eventNumber: number, ...rejectionIn(data) })) });
+  return jsonReply(call, { connectorId, rejections: events.map(({ number, data }) => ({ eventNumber: number, ...rejectionIn(data) })) } satisfies RejectionsDocument);
 };
 
 function rejectionsCountOf(call: Call): number {
@@ -120,7 +121,7 @@ async function lastEvents(app: App, stream: string, count: number): Promise<read
 }
 
 /** What a note says; nothing of what somebody else has written there. */
-function rejectionIn(data: Uint8Array): object {
+function rejectionIn(data: Uint8Array): Omit<RejectionDocument, 'eventNumber'> {
   const { time, status, reason, headers, deliveryId, suppressed } = noteIn(data);
   return {
     time: typeof time === 'string' ? time : null, status: typeof status === 'number' ? status : null, reason: typeof reason === 'string' ? reason : '', headers: Array.isArray(headers) ? headers.map(String) : [],
@@ -140,7 +141,7 @@ function noteIn(data: Uint8Array): Readonly<Record<string, unknown>> {
 /** The answer is empty but for warnings, where `run` gives some. */
 async function command(call: Call, app: App, run: (connectors: Connectors, connectorId: string) => Promise<readonly string[] | void>): Promise<Reply> {
   const warnings = await run(connectorsOf(call, app), idOf(call)) ?? [];
-  return jsonReply(call, warnings.length > 0 ? { warnings } : {});
+  return jsonReply(call, (warnings.length > 0 ? { warnings } : {}) satisfies ConfiguredDocument);
 }
 
 function connectorsOf(call: Call, app: App): Connectors {
@@ -154,7 +155,7 @@ function idOf(call: Call): string {
   return decodeSegment(call.params['connector']!);
 }
 
-function itemOf(connector: Connector, { includeSettings, includeConfiguration }: Pick<ListQuery, 'includeSettings' | 'includeConfiguration'>) {
+function itemOf(connector: Connector, { includeSettings, includeConfiguration }: Pick<ListQuery, 'includeSettings' | 'includeConfiguration'>): ConnectorDocument {
   const { connectorId, instanceTypeName, name, state, settings, error, deletedMs } = connector;
   return {
     connectorId, instanceTypeName, name, state, stateUpdateTime: timeText(connector.stateUpdatedMs),
