@@ -2,7 +2,8 @@ import type { Reply, ServerSide } from './http/context.ts';
 import { OwnHosts } from './http/own-hosts.ts';
 import { commonHeaders, headOf, webResponse, withoutBody } from './http/reply.ts';
 import { liveReply, readyReply } from './node/information.ts';
-import type { NodeControl, StartUpWork } from './http/node-control.ts';
+import type { StartUpWork } from './documents/node.ts';
+import type { NodeControl } from './http/node-control.ts';
 import { pathOf, pathStart } from './http/url.ts';
 import { branchAt } from './routes.ts';
 

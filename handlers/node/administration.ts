@@ -1,9 +1,9 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import type { AuditAction } from '../../core/ports/audit.ts';
+import type { MergeIndexesDocument, MessageDocument, ReloadResult } from '../documents/node.ts';
 import { noteForAudit } from '../http/context.ts';
 import type { Handler } from '../http/context.ts';
 import { ADMIN_KINDS, negotiate } from '../http/negotiate.ts';
-import type { ReloadResult } from '../http/node-control.ts';
 import { nodeOf } from '../http/presence.ts';
 import { adminReply, empty } from '../http/reply.ts';
 import { area, operation } from '../http/route.ts';
@@ -47,7 +47,7 @@ const mergeIndexes: Handler = (call, app) => {
   const node = nodeOf(call, app);
   const chosen = negotiate(call, ADMIN_KINDS);
   const mergeIndexesId = node.mergeIndexes();
-  return adminReply(call, chosen, { mergeIndexesId }, `MergeIndexesId: ${mergeIndexesId}`);
+  return adminReply(call, chosen, { mergeIndexesId } satisfies MergeIndexesDocument, `MergeIndexesId: ${mergeIndexesId}`);
 };
 
 /** POST `/admin/node/priority/{n}`: until the node is restarted. */
@@ -65,7 +65,7 @@ const resign: Handler = async (call, app) => {
   const node = nodeOf(call, app);
   const chosen = negotiate(call, ADMIN_KINDS);
   const message = await node.resign();
-  return adminReply(call, chosen, { message }, message);
+  return adminReply(call, chosen, { message } satisfies MessageDocument, message);
 };
 
 /** The paths of node administration. */

@@ -1,10 +1,10 @@
 import { SkuaError } from '../../core/base/errors.ts';
+import type { LogLevelDocument, LogLineLevel } from '../documents/node.ts';
 import { readJson } from '../http/body.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { LOG_LEVELS } from '../http/node-control.ts';
-import type { LogLineLevel } from '../http/node-control.ts';
 import { nodeOf } from '../http/presence.ts';
 import { adminJson, jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
@@ -34,7 +34,7 @@ const setLevel: Handler = async (call, app) => {
   const level = await givenLevel(call, app);
   noteForAudit(call, { target: level });
   node.setLogLevel(level);
-  return adminJson(call, 200, { level });
+  return adminJson(call, 200, { level } satisfies LogLevelDocument);
 };
 
 async function givenLevel(call: Call, app: App): Promise<LogLineLevel> {

@@ -1,6 +1,7 @@
-import { arrayOf, BOOLEAN, COUNT, documentOf, failing, INTEGER, json, jsonOrText, object, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
+import { arrayOf, BOOLEAN, COUNT, documentOf, failing, INTEGER, json, jsonOrText, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
 import type { OperationDoc, ParameterDoc, Schema } from '../http/route.ts';
 import type { CurrentDocument, DryRunDocument, ExplanationDocument, LastDocument, OlderPointDocument, ProgressDocument, StartedDocument, TracesMembers } from '../documents/scavenging.ts';
+import type { LoadedCertificate, MergeIndexesDocument, MessageDocument, ReloadResult } from '../documents/node.ts';
 import type { IdentityDocument } from '../documents/users.ts';
 import type { MembersOf } from './parts.ts';
 
@@ -45,15 +46,15 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, Schema>> = {
     'ignored?': { ...arrayOf(documentOf<NonNullable<ExplanationDocument['ignored']>[number]>({ key: { type: ['string', 'null'] }, value: TEXT, why: TEXT })), description: 'What of the metadata has no effect, and why.' },
     'waiting?': { allOf: [ref('OlderScavengePoint')], type: 'object', required: ['leaves'], properties: { leaves: arrayOf(documentOf<ExplanationDocument['removed'][number]>({ from: COUNT, to: COUNT, count: COUNT, bytes: COUNT, rule: RULE })) }, description: 'To which the next start goes all the same, and what of `removed` it leaves.' },
   }),
-  ReloadResult: object({
-    options: arrayOf(object({ name: TEXT, from: TEXT, to: TEXT }, 'Secret values are masked.')),
+  ReloadResult: documentOf<ReloadResult>({
+    options: arrayOf(documentOf<ReloadResult['options'][number]>({ name: TEXT, from: TEXT, to: TEXT }, 'Secret values are masked.')),
     ignoredOptions: { ...arrayOf(TEXT), description: 'Options whose new value needs a restart.' },
     certificatesChanged: BOOLEAN,
     certificates: { ...arrayOf(ref('Certificate')), description: 'Those in force now; none without TLS.' },
   }),
-  Certificate: object({ kind: oneOf('node', 'intermediate', 'root'), subject: TEXT, serial: TEXT, thumbprint: TEXT, notAfter: TIME, daysLeft: { type: 'number' } }),
-  MergeIndexes: object({ mergeIndexesId: UUID }),
-  Message: object({ message: TEXT }),
+  Certificate: documentOf<LoadedCertificate>({ kind: oneOf('node', 'intermediate', 'root'), subject: TEXT, serial: TEXT, thumbprint: TEXT, notAfter: TIME, daysLeft: { type: 'number' } }),
+  MergeIndexes: documentOf<MergeIndexesDocument>({ mergeIndexesId: UUID }),
+  Message: documentOf<MessageDocument>({ message: TEXT }),
   LoginEcho: documentOf<IdentityDocument>({
     data: documentOf<IdentityDocument['data']>({ loginName: TEXT, fullName: TEXT, groups: arrayOf(TEXT), 'dateLastUpdated?': { type: ['string', 'null'], format: 'date-time' } }),
     success: BOOLEAN,

@@ -1,3 +1,4 @@
+import type { ProblemDocument } from '../documents/problem.ts';
 import { isChange } from '../http/browsers.ts';
 import type { Access, App, Call, Reply } from '../http/context.ts';
 import { isPresent } from '../http/presence.ts';
@@ -38,7 +39,7 @@ const PROBLEM: Schema = {
     reason: { type: 'string', description: 'Why it could not be loaded.' },
     success: { type: 'boolean', description: 'Of users routes: false.' },
     error: { type: 'string', description: 'Of users routes: the name of the failure.' },
-  },
+  } satisfies Record<keyof Omit<ProblemDocument, 'seen'>, Schema>,
   required: ['code', 'title', 'detail'],
 };
 

@@ -2,6 +2,7 @@ import { STRATEGIES } from '../../core/persistent/api.ts';
 import { arrayOf, BOOLEAN, COUNT, documentOf, failing, FROM_EVENT, INTEGER, json, LOCATION, media, object, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
 import type { LinkDocument } from '../documents/link.ts';
 import type { ConnectionDocument, DetailsDocument, GroupConfigDocument, GroupDoneDocument, GroupMembers, GroupPageDocument, SummaryDocument } from '../documents/subscriptions.ts';
+import type { MessagesDocument } from '../documents/streams.ts';
 import type { MembersOf } from './parts.ts';
 import type { BodyDoc, MediaDocs, OperationDoc, ParameterDoc, Schema } from '../http/route.ts';
 
@@ -38,7 +39,7 @@ export const SUBSCRIPTION_SCHEMAS: Readonly<Record<string, Schema>> = {
     extraStatistics: arrayOf(documentOf<ConnectionDocument['extraStatistics'][number]>({ key: TEXT, value: INTEGER })), availableSlots: COUNT, inFlightMessages: COUNT, connectionName: TEXT,
   }),
   SubscriptionDone: documentOf<GroupDoneDocument>({ reason: TEXT, result: { type: 'string', const: 'Success' } }),
-  SubscriptionMessages: object({ title: TEXT, id: TEXT, updated: TIME, author: ref('Author'), headOfStream: BOOLEAN, links: arrayOf(ref('Link')), entries: arrayOf(ref('Entry')) }),
+  SubscriptionMessages: documentOf<MessagesDocument>({ title: TEXT, id: TEXT, updated: TIME, author: ref('Author'), headOfStream: BOOLEAN, links: arrayOf(ref('Link')), entries: arrayOf(ref('Entry')) }),
 };
 
 const GROUP = segment('group', 'Name of a group, escaped as UTF-8.', { type: 'string', minLength: 1 }, 'workers');

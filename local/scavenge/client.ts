@@ -1,4 +1,5 @@
 import type { DryRunDocument, ExplanationDocument, LastDocument, ProgressDocument, StartedDocument } from '../../handlers/documents/scavenging.ts';
+import type { EmbeddedEntryDocument, PageDocument } from '../../handlers/documents/streams.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 import { readCompletion } from './completion.ts';
@@ -69,7 +70,7 @@ export function completionOfNode(node: NodeClient): CompletionReader {
   return (scavengeId) => readCompletion(async (count) => {
     const response = await node.call('GET', `/streams/%24scavenges/${encodeURIComponent(scavengeId)}/head/${count}?embed=body`, { headers: { accept: 'application/json' } });
     if (!response.ok) return [];
-    const { entries } = await response.json() as { entries: readonly { eventType: string; data: string }[] };
-    return entries.map(({ eventType, data }) => ({ type: eventType, data }));
+    const { entries } = await response.json() as PageDocument<EmbeddedEntryDocument>;
+    return entries.map(({ eventType, data }) => ({ type: eventType, data: data ?? '' }));
   });
 }

@@ -1,7 +1,7 @@
 import type { Tone } from '../../parts/badge.tsx';
 import type { ApiError } from '../../api/problem.ts';
 import type { ConnectorDocument } from '../../../../../handlers/documents/connectors.ts';
-import type { WebhooksView } from '../../../../../handlers/http/node-control.ts';
+import type { WebhooksView } from '../../../../../handlers/documents/node.ts';
 
 /** As the page asks for it: with its settings. */
 export type Connector = ConnectorDocument & Pick<Required<ConnectorDocument>, 'settings'>;
