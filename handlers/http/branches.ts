@@ -8,13 +8,24 @@ export const PLAIN: Branch = { fail: failure, isForSenders: false, probes: null,
 /** Looks the branch of a path up, by what all routes say of themselves. */
 export function branchesOf(routes: readonly Route[]): (path: string) => Branch {
   const byFirst = Map.groupBy(routes, ({ path }) => firstSegment(path));
-  const branches = [...byFirst].map(([first, own]) => ({ start: `/${first}`, hasRoot: own.some(({ path }) => path === `/${first}`), branch: branchOf(own) })).filter(({ branch }) => branch !== null);
+  const branches = [...byFirst].map(([first, own]) => ({ start: `/${first}`, hasRoot: own.some(({ path }) => path === `/${first}`), branch: branchOf(own) })).filter((each): each is Start => each.branch !== null);
   return (path) => {
-    for (const { start, hasRoot, branch } of branches) {
-      if (path.startsWith(start) && (path.length === start.length ? hasRoot : path.charCodeAt(start.length) === SLASH)) return branch!;
-    }
+    for (let i = 0; i < branches.length; i++) if (isOf(path, branches[i]!)) return branches[i]!.branch;
     return PLAIN;
   };
+}
+
+interface Start {
+  /** The first segment of its paths. */
+  readonly start: string;
+  /** Whether the segment alone is a path. */
+  readonly hasRoot: boolean;
+  readonly branch: Branch;
+}
+
+function isOf(path: string, { start, hasRoot }: Start): boolean {
+  const { length } = start;
+  return path.startsWith(start) && (path.length === length ? hasRoot : path.charCodeAt(length) === SLASH);
 }
 
 const SLASH = 47;
