@@ -5,13 +5,8 @@ import { ANONYMOUS } from '../core/base/principal.ts';
 import { countRefusal, enter } from './admission.ts';
 import { RequestAudit } from './audit.ts';
 import { authenticate } from './authentication.ts';
-import { BACKUP_ROUTES } from './backup/backups.ts';
-import { BACKUP_CHECK_ROUTES } from './backup/checks.ts';
-import { CLUSTER_ROUTES } from './cluster/routes.ts';
-import { CONNECTOR_ROUTES } from './connectors/connectors.ts';
-import { connectorFailure } from './connectors/failures.ts';
-import { webhookFailure } from './connectors/webhook.ts';
 import { nothingAt } from './http/absent.ts';
+import { firstSegment } from './http/branches.ts';
 import { foreignHost, isChange, refuseForeign, withHsts, withOrigin } from './http/browsers.ts';
 import { appOf, goneOf, writerOf } from './http/context.ts';
 import { behindMembers, forwardedOf, LOG_END_HEADER, refuseUnheard } from './http/forwarded.ts';
@@ -20,25 +15,14 @@ import type { Passing } from './forward.ts';
 import { placesOf } from './http/places.ts';
 import type { Placed } from './http/places.ts';
 import { encoded } from './http/encoding.ts';
-import type { App, AppContext, AppOptions, Call, Reply } from './http/context.ts';
-import { isConnectorPath, isIngestPath, isPagePath, isPresent } from './http/presence.ts';
+import type { App, AppContext, Call, Reply } from './http/context.ts';
+import { isPresent } from './http/presence.ts';
 import { failure } from './http/problem.ts';
 import { empty, headOf, redirect, webResponse, withVary } from './http/reply.ts';
 import type { Route } from './http/route.ts';
 import { baseOf, decodeSegment, hasDotSegment, isSlashRedirect, pathOf, routedUrl, pathStart, streamSegment } from './http/url.ts';
-import { ADMIN_ROUTES } from './node/administration.ts';
-import { NODE_ROUTES } from './node/information.ts';
-import { CHUNK_MAP_ROUTES, LOG_ROUTES, OVERVIEW_ROUTES, WEBHOOK_ACTIVITY_ROUTES } from './node/inspection.ts';
-import { openApiRoute } from './openapi/document.ts';
-import { SUBSCRIPTION_ROUTES } from './persistent/routes.ts';
-import { AUTO_SCAVENGE_ROUTES } from './scavenging/auto-scavenge.ts';
-import { ERASURE_ROUTES } from './scavenging/erasure.ts';
-import { SCAVENGE_ROUTES } from './scavenging/scavenge.ts';
+import { branchAt, routesFor } from './routes.ts';
 import { appendTo } from './streams/append.ts';
-import { STREAM_NAMES_ROUTES } from './streams/names.ts';
-import { STREAM_ROUTES } from './streams/routes.ts';
-import { PAGE_ROUTES } from './ui/page.ts';
-import { USERS_ROUTES } from './users/users.ts';
 
 export type { AppContext, AppOptions } from './http/context.ts';
 
@@ -84,7 +68,7 @@ function refusedHost(call: Call, app: App): Reply | null | Promise<Reply | null>
   const refused = (error: unknown): Reply | null => {
     if (error === null) return null;
     countRefusal(app, error);
-    return isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app);
+    return call.branch.isForSenders ? failure(error, call, app) : call.branch.fail(error, call, app);
   };
   return found.then(refused, refused);
 }
@@ -138,7 +122,7 @@ async function answerHere(call: Call, { app, router, audit, forwarding }: Edge):
     if (failed === null) return notLeaderReply();
     const { error } = failed;
     countRefusal(app, error);
-    const reply = isIngestPath(call.path) ? webhookFailure(error, call, app) : isConnectorPath(call.path) ? connectorFailure(error, call, app) : failure(error, call, app);
+    const reply = call.branch.fail(error, call, app);
     if (isKnown || passing?.isKnown === true) audit?.failed(call, reply.status, error);
     else audit?.notLoggedIn(call, reply.status, error);
     return reply;
@@ -161,11 +145,12 @@ function callOf(request: Request, app: App): Call {
   const url = request.url;
   const start = pathStart(url);
   const origin = url.slice(0, start);
+  const path = pathOf(url, start);
   const { isTrustedProxy } = app.server;
   const forwarded = app.features.cluster == null ? null : forwardedOf(request, app);
   return {
     // HEAD is answered wherever GET is, and as GET is (RFC 9110 section 9.3.2), up to the body.
-    request, method: request.method === 'HEAD' ? 'GET' : request.method, url, origin, path: pathOf(url, start),
+    request, method: request.method === 'HEAD' ? 'GET' : request.method, url, origin, path, branch: branchAt(path),
     params: {}, query: {}, methods: '', principal: ANONYMOUS, countedAs: null, session: null, entered: null, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, passage: null, isLong: false, body: null,
   };
 }
@@ -195,9 +180,8 @@ function slashRedirect(call: Call): Reply {
   return redirect(call, `${base}${call.path.slice(0, -1)}${query}`, 'Moved Permanently', base === call.origin ? 'max-age=31536000, public' : 'no-store');
 }
 
-/** Users can't be managed while security is off. */
 function routesOf(app: App): readonly Route[] {
-  return routesFor(app.options).filter(({ path }) => (app.security !== null || !path.startsWith('/users')) && isPresent(app, path));
+  return routesFor(app.options).filter((route) => isPresent(app, route));
 }
 
 /** Every route. Paths that begin alike have a router of their own: one for all would try a hundred expressions on most of them. */
@@ -205,12 +189,6 @@ function createRouter(app: App): Router {
   const byFirst = Map.groupBy(routesOf(app), ({ path }) => firstSegment(path));
   const routers = new Map([...byFirst].map(([first, routes]) => [first, IttyRouter({ routes: routes.flatMap(entriesOf) }) as unknown as Router]));
   return { fetch: async (call, app) => routers.get(firstSegment(call.path))?.fetch(call, app) };
-}
-
-/** A route's is never a variable. */
-function firstSegment(path: string): string {
-  const end = path.indexOf('/', 1);
-  return end < 0 ? path.slice(1) : path.slice(1, end);
 }
 
 /** What the router has of each route, made when the route is first part of an app: it knows nothing of the app, of which a process may have many. */
@@ -238,19 +216,4 @@ function entriesOf(route: Route): readonly RouteEntry[] {
   });
   ENTRIES.set(route, router.routes);
   return router.routes;
-}
-
-/** What shows a node from inside. */
-const INSPECTION_ROUTES: readonly Route[] = [...CHUNK_MAP_ROUTES, ...STREAM_NAMES_ROUTES, ...LOG_ROUTES, ...OVERVIEW_ROUTES, ...WEBHOOK_ACTIVITY_ROUTES, ...ERASURE_ROUTES];
-
-/** Every path, in the order in which they are tried; the first that matches answers. */
-export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...BACKUP_CHECK_ROUTES, ...USERS_ROUTES, ...SUBSCRIPTION_ROUTES, ...CONNECTOR_ROUTES, ...CLUSTER_ROUTES, ...ADMIN_ROUTES, ...INSPECTION_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor), ...PAGE_ROUTES];
-
-/** The paths that a node with these options has. */
-export function routesFor(options: AppOptions): readonly Route[] {
-  const isOff = (path: string) => (options.disableAdminUi && (path === '/' || path.startsWith('/admin/') || isPagePath(path)))
-    || (options.disableStatsOnHttp && (path === '/metrics' || path.startsWith('/stats')))
-    || (options.disableGossipOnHttp && path === '/gossip')
-    || (options.disableAtomPub && path.startsWith('/streams/') && !path.startsWith('/streams/%24scavenges'));
-  return ROUTES.filter(({ path }) => !isOff(path));
 }

@@ -8,11 +8,7 @@ import { memberBySecret } from './cluster/members.ts';
 import type { App, Call } from './http/context.ts';
 import { login } from './http/login.ts';
 import type { Credentials } from './http/login.ts';
-import { isIngestPath } from './http/presence.ts';
 import { sessionValuesOf } from './http/session-cookie.ts';
-
-/** Answered before anyone looks at credentials: a probe must not fail because of a password that was changed. */
-const PROBES: ReadonlySet<string> = new Set(['/health/live', '/health/ready']);
 
 /**
  * Who is calling: Basic credentials, else the session of the page, else the caller whom the connection proves, else the one whom a trusted proxy names, else the anonymous caller.
@@ -39,9 +35,10 @@ function callerKey({ request }: Call, { security, server }: App, { name }: Princ
 function callerOf(call: Call, app: App): Principal | Promise<Principal> {
   const { security } = app;
   if (security === null) return SYSTEM;
-  if (call.path.startsWith('/health/') && PROBES.has(call.path)) return ANONYMOUS;
+  // A probe must not fail because of a password that was changed.
+  if (call.branch.probes?.has(call.path) === true) return ANONYMOUS;
   // Senders have signatures and no users: an Authorization header of theirs is meant for somebody else, and none of our business.
-  if (isIngestPath(call.path)) return ANONYMOUS;
+  if (call.branch.isForSenders) return ANONYMOUS;
   const { headers } = call.request;
   const authorization = headers.get('authorization');
   if (authorization !== null) {
@@ -87,7 +84,7 @@ function resumed({ forwarded }: Call, { sessions }: Security): Promise<Principal
 
 /** For the member that will decide a request in the place of this one: finds the session that it brings, where it brings no other credentials. */
 export async function findSession(call: Call, { security }: App): Promise<void> {
-  if (security !== null && call.session === null && !isIngestPath(call.path) && !call.request.headers.has('authorization')) await sessionOf(call, security);
+  if (security !== null && call.session === null && !call.branch.isForSenders && !call.request.headers.has('authorization')) await sessionOf(call, security);
 }
 
 /**
@@ -95,7 +92,7 @@ export async function findSession(call: Call, { security }: App): Promise<void> 
  * credentials, and where nothing is proved. Errors: `not_authenticated`.
  */
 export function provedCaller(call: Call, app: App): Principal | null {
-  if (app.security === null || isIngestPath(call.path) || call.request.headers.get('authorization')?.startsWith(SCHEME) === true) return null;
+  if (app.security === null || call.branch.isForSenders || call.request.headers.get('authorization')?.startsWith(SCHEME) === true) return null;
   return app.server.peerOf?.(call.request) ?? trustedPrincipalOf(call.request, app);
 }
 

@@ -9,7 +9,6 @@ import type { App, Call, ClusterFeature, Reply } from './http/context.ts';
 import { FORWARDED_HEADER, forwardedText, isForOthers, LOG_END_HEADER, NOT_LEADER_HEADER, NOT_LEADER_STATUS } from './http/forwarded.ts';
 import { requiresLeader } from './http/headers.ts';
 import type { PlacesOf, Placed } from './http/places.ts';
-import { isIngestPath, isSubscriptionPath } from './http/presence.ts';
 import { empty } from './http/reply.ts';
 import { baseOf } from './http/url.ts';
 
@@ -113,7 +112,7 @@ export class Forwarding {
     const named = connection === null || connection === 'keep-alive' ? [] : connection.toLowerCase().split(',').map((name) => name.trim());
     const headers: Record<string, string> = { host: hostOf(leader) };
     // A session counts where the browser has brought it, and goes on as what it proves; senders may send what they like.
-    const hasCookie = isIngestPath(call.path);
+    const hasCookie = call.branch.isForSenders;
     for (const [name, value] of request.headers) if ((name !== 'cookie' || hasCookie) && !LEFT_OUT.has(name) && !name.startsWith(OURS) && !named.includes(name)) headers[name] = value;
     const { aheadMs } = leader;
     headers[FORWARDED_HEADER] = forwardedText({
@@ -149,13 +148,13 @@ export function failedFor(passage: Passage | null, error: unknown): { readonly e
 }
 
 /** The client asks for the leader alone. */
-function isForLeader({ path, request }: Call): boolean {
-  return path.startsWith('/streams/') && requiresLeader(request.headers);
+function isForLeader({ branch, request }: Call): boolean {
+  return branch.heedsRequiresLeader && requiresLeader(request.headers);
 }
 
 /** Reads are answered here, but for those of what the leader alone has. */
-function mayNotChange({ method, path }: Call): boolean {
-  return (method === 'GET' || method === 'OPTIONS') && !path.startsWith('/auto-scavenge/') && !isSubscriptionPath(path);
+function mayNotChange({ method, branch }: Call): boolean {
+  return (method === 'GET' || method === 'OPTIONS') && !branch.hasReadsOfLeader;
 }
 
 function targetOf({ url, origin }: Call): string {

@@ -4,6 +4,7 @@ import type { EventStore } from '../core/streams/api.ts';
 import { countRefusal, enterMethod } from './admission.ts';
 import { RequestAudit } from './audit.ts';
 import { authenticate } from './authentication.ts';
+import { PLAIN } from './http/branches.ts';
 import { appOf, goneOf, writerOf } from './http/context.ts';
 import type { App, AppContext, Call } from './http/context.ts';
 import { OK, STATUS } from './grpc/call.ts';
@@ -163,6 +164,6 @@ function statusOf(status: number): number {
 
 function callOf({ path, request }: GrpcTransport): Call {
   return {
-    request, method: 'POST', url: path, origin: '', path, params: {}, query: {}, methods: '', principal: ANONYMOUS, entered: null, countedAs: null, session: null, base: '', audited: null, forwarded: null, passage: null, isLong: false, body: null,
+    request, method: 'POST', url: path, origin: '', path, branch: PLAIN, params: {}, query: {}, methods: '', principal: ANONYMOUS, entered: null, countedAs: null, session: null, base: '', audited: null, forwarded: null, passage: null, isLong: false, body: null,
   };
 }

@@ -1,10 +1,11 @@
 import type { Reply, ServerSide } from './http/context.ts';
 import { OwnHosts } from './http/own-hosts.ts';
-import { isIngestPath } from './http/presence.ts';
 import { commonHeaders, headOf, webResponse, withoutBody } from './http/reply.ts';
 import { liveReply, readyReply } from './node/information.ts';
-import type { NodeControl, StartUpWork } from './http/node-control.ts';
+import type { StartUpWork } from './documents/node.ts';
+import type { NodeControl } from './http/node-control.ts';
 import { pathOf, pathStart } from './http/url.ts';
+import { branchAt } from './routes.ts';
 
 const RETRY_AFTER_SECONDS = 5;
 
@@ -46,7 +47,7 @@ function answer(request: Request, parts: StartingParts, isOwn: (request: Request
   if (path === '/health/ready' && isRead) return readyReply(null, parts.startUpWork() ?? BEGINNING);
   if (path === '/metrics' && isRead && parts.allowAnonymousMetrics && !parts.disableStatsOnHttp && isOwn(request)) return metricsReply(request, parts);
   const reply = notReady(parts.startUpWork());
-  return isIngestPath(path) ? withoutBody(reply) : reply;
+  return branchAt(path).isForSenders ? withoutBody(reply) : reply;
 }
 
 const BEGINNING: StartUpWork = { phase: 'opening', bytesDone: 0, bytesTotal: 0, elapsedSeconds: 0, remainingSeconds: null };

@@ -1,5 +1,5 @@
 import type { ManifestSummary } from '../../core/backup/format/manifest.ts';
-import type { BackupOptions, BackupProgress } from '../../core/backup/api.ts';
+import type { BackupOptions, BackupProgress, Backups } from '../../core/backup/api.ts';
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { ErrorCode } from '../../core/base/errors.ts';
 import { timestampText } from '../../core/base/time.ts';
@@ -8,11 +8,11 @@ import { readBody, requireJsonType } from '../http/body.ts';
 import { noteForAudit } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { backupsOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { adminJson } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
+import type { BackupDocument, BackupProgressDocument, BackupsDocument, BackupStartedDocument } from '../documents/backup.ts';
 import { BACKUP_DOCS } from '../openapi/backup.ts';
 
 /** Backups that the node makes of itself. Where they go is said by its options alone: a caller must not choose. */
@@ -22,11 +22,11 @@ const BODY_BYTES_MAX = 1_024;
 
 /** POST `/admin/backup`: 202 once the backup has begun. */
 const startBackup: Handler = async (call, app) => {
-  const { node } = backupsOf(call, app);
+  const { node } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   const { backupId } = await reached(node.start(await optionsOf(call, app)));
   noteForAudit(call, { target: backupId });
-  return adminJson(call, 202, { backupId });
+  return adminJson(call, 202, { backupId } satisfies BackupStartedDocument);
 };
 
 /** What keeps a repository out of reach until somebody does something about it. */
@@ -44,14 +44,14 @@ async function reached<T>(work: Promise<T>): Promise<T> {
 
 /** GET `/admin/backups`: those in the repository, newest first. */
 const listBackups: Handler = async (call, app) => {
-  const { node } = backupsOf(call, app);
+  const { node } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, { backups: (await reached(node.list())).map(summaryDocument) });
+  return adminJson(call, 200, { backups: (await reached(node.list())).map(backupDocument) } satisfies BackupsDocument);
 };
 
 /** GET `/admin/backup/current`: how far the backup is; 404 when none is made. */
 const currentBackup: Handler = (call, app) => {
-  const { node } = backupsOf(call, app);
+  const { node } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   const progress = node.current();
   if (progress === null) throw notRunning(node.last());
@@ -60,26 +60,24 @@ const currentBackup: Handler = (call, app) => {
 
 /** DELETE `/admin/backup/current`: answered when the backup has ended. */
 const abortBackup: Handler = async (call, app) => {
-  const { node } = backupsOf(call, app);
+  const { node } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   const backupId = await node.abort();
   noteForAudit(call, { target: backupId });
-  return adminJson(call, 200, { backupId });
+  return adminJson(call, 200, { backupId } satisfies BackupStartedDocument);
 };
 
-function notRunning(last: ReturnType<ReturnType<typeof backupsOf>['node']['last']>): SkuaError {
+function notRunning(last: ReturnType<Backups['last']>): SkuaError {
   const hint = last === null ? undefined : `The last one, ${last.backupId}, ended: ${last.result}.${last.error === null ? '' : ` ${last.error}`}`;
   return new SkuaError('backup_not_running', 'No backup is being made.', hint === undefined ? {} : { hint });
 }
 
-export type SummaryDocument = ReturnType<typeof summaryDocument>;
-
-function summaryDocument({ id, nodeId, createdMs, cause, logEnd, shippedEnd, shippedMs, sizeBytes }: ManifestSummary) {
+function backupDocument({ id, nodeId, createdMs, cause, logEnd, shippedEnd, shippedMs, sizeBytes }: ManifestSummary): BackupDocument {
   return { id, createdAt: timeText(createdMs), logEnd, shippedEnd, shippedAt: timeText(shippedMs), sizeBytes, cause, nodeId };
 }
 
 /** How far a backup is. */
-export function progressDocument({ backupId, phase, bytesDone, bytesTotal, startedMs, elapsedSeconds, remainingSeconds }: BackupProgress) {
+export function progressDocument({ backupId, phase, bytesDone, bytesTotal, startedMs, elapsedSeconds, remainingSeconds }: BackupProgress): BackupProgressDocument {
   return { backupId, phase, bytesDone, bytesTotal, startedAt: timeText(startedMs), elapsedSeconds, remainingSeconds };
 }
 
@@ -119,7 +117,7 @@ const BACKUP = '/admin/backup';
  * The paths of backups: what a node makes of itself, and its files for what others make. Operators start the first and learn
  * when and how large they were; the files are for `$backup`, since whoever reads them reads every stream and every user.
  */
-export const BACKUP_ROUTES: readonly Route[] = [
+export const BACKUP_ROUTES = area({ tag: 'Backup', feature: 'backups', offBy: 'disableAdminUi' }, [
   { path: BACKUP, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startBackup, BACKUP_DOCS.start, 'backup.start') } },
   { path: '/admin/backups', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(listBackups), BACKUP_DOCS.list) } },
   { path: `${BACKUP}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', currentBackup, BACKUP_DOCS.current), DELETE: operation('operators', 'here', abortBackup, BACKUP_DOCS.abort, 'backup.abort') } },
@@ -127,4 +125,4 @@ export const BACKUP_ROUTES: readonly Route[] = [
   { path: `${BACKUP}/hold/:hold`, methods: 'DELETE, POST, OPTIONS', operations: { POST: operation('backup', 'here', renewHold, BACKUP_DOCS.renew), DELETE: operation('backup', 'here', releaseHold, BACKUP_DOCS.release, 'backup.release') } },
   { path: `${BACKUP}/files`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', 'here', inRoom(listFiles), BACKUP_DOCS.files) } },
   { path: `${BACKUP}/files/:path+`, methods: 'GET, OPTIONS', operations: { GET: operation('backup', 'here', readFile, BACKUP_DOCS.file) } },
-];
+]);

@@ -4,13 +4,13 @@ import { SkuaError } from '../../core/base/errors.ts';
 import { timestampText } from '../../core/base/time.ts';
 import { progressDocument } from './backups.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
-import type { Call, Handler } from '../http/context.ts';
+import type { AppFeatures, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { backupsOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { adminJson, jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
+import type { BackupStatusDocument, CheckDocument, ChecksDocument, CheckStartedDocument, DrillDocument, VerifiedDocument } from '../documents/backup.ts';
 import { CHECK_DOCS } from '../openapi/backup.ts';
 
 /** How the backups of a node are, and what proves that they are good: checks of its repository in the background. */
@@ -20,14 +20,12 @@ const BACKUP_ID_LENGTH_MAX = 64;
 
 /** GET `/admin/backup/status`: what the node knows without asking its repository. */
 const backupStatus: Handler = (call, app) => {
-  const backups = backupsOf(call, app);
+  const backups = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   return jsonReply(call, statusDocument(backups));
 };
 
-export type StatusDocument = ReturnType<typeof statusDocument>;
-
-function statusDocument({ status, node }: ReturnType<typeof backupsOf>) {
+function statusDocument({ status, node }: NonNullable<AppFeatures['backups']>): BackupStatusDocument {
   const { place, schedule, shipEverySeconds, newest, restorable, unshippedBytes, shipLagMs, provenMs, verified, commands } = status();
   const current = node.current();
   return {
@@ -41,11 +39,11 @@ function statusDocument({ status, node }: ReturnType<typeof backupsOf>) {
 /** POST `/admin/backup/verify` and `/admin/backup/drill`: 202 once the check has begun. */
 function startCheck(subjectOf: (call: Call) => CheckSubject): Handler {
   return (call, app) => {
-    const { checks } = backupsOf(call, app);
+    const { checks } = featureOf(call, app, 'backups');
     negotiate(call, JSON_ONLY);
     const subject = subjectOf(call);
     if (subject.kind === 'drill') noteForAudit(call, { target: subject.backupId });
-    return adminJson(call, 202, { checkId: checks.start(subject) });
+    return adminJson(call, 202, { checkId: checks.start(subject) } satisfies CheckStartedDocument);
   };
 }
 
@@ -64,30 +62,28 @@ function drillOf(call: Call): CheckSubject {
 
 /** GET `/admin/backup/check`: the last ones, with what they found. */
 const listChecks: Handler = (call, app) => {
-  const { checks } = backupsOf(call, app);
+  const { checks } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, { checks: checks.list().map(checkDocument) });
+  return adminJson(call, 200, { checks: checks.list().map(checkDocument) } satisfies ChecksDocument);
 };
 
 /** DELETE `/admin/backup/check`: answered when it has ended. */
 const abortCheck: Handler = async (call, app) => {
-  const { checks } = backupsOf(call, app);
+  const { checks } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   const checkId = await checks.abort();
   noteForAudit(call, { target: checkId });
-  return adminJson(call, 200, { checkId });
+  return adminJson(call, 200, { checkId } satisfies CheckStartedDocument);
 };
 
-export type CheckDocument = ReturnType<typeof checkDocument>;
-
-function checkDocument({ id, subject, state, phase, bytesDone, bytesTotal, startedMs, endedMs, elapsedSeconds, error, report }: BackupCheck) {
+function checkDocument({ id, subject, state, phase, bytesDone, bytesTotal, startedMs, endedMs, elapsedSeconds, error, report }: BackupCheck): CheckDocument {
   return {
     checkId: id, kind: subject.kind, state, phase, bytesDone, bytesTotal, startedAt: timeText(startedMs), endedAt: endedMs === null ? null : timeText(endedMs), elapsedSeconds, error,
     isGood: report === null ? null : isGood(report), report: report === null ? null : reportDocument(report),
   };
 }
 
-function reportDocument(report: CheckReport) {
+function reportDocument(report: CheckReport): VerifiedDocument | DrillDocument {
   if (report.kind === 'verify') {
     const { manifests, blobs, blobsRead, bytesRead, pieces, errors, list } = report.verified;
     return { manifests, blobs, blobsRead, bytesRead, pieces, errors, findings: list.map(({ key, kind, message }) => ({ where: key, kind, message })) };
@@ -103,9 +99,9 @@ function timeText(ms: number): string {
 const BACKUP = '/admin/backup';
 
 /** The paths of checks of backups. */
-export const BACKUP_CHECK_ROUTES: readonly Route[] = [
+export const BACKUP_CHECK_ROUTES = area({ tag: 'Backup', feature: 'backups', offBy: 'disableAdminUi' }, [
   { path: `${BACKUP}/status`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', backupStatus, CHECK_DOCS.status) } },
   { path: `${BACKUP}/verify`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startCheck(verifyOf), CHECK_DOCS.verify, 'backup.verify') } },
   { path: `${BACKUP}/drill`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startCheck(drillOf), CHECK_DOCS.drill, 'backup.drill') } },
   { path: `${BACKUP}/check`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(listChecks), CHECK_DOCS.list), DELETE: operation('operators', 'here', abortCheck, CHECK_DOCS.abort, 'backup.check-abort') } },
-];
+]);

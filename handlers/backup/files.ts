@@ -1,10 +1,11 @@
 import type { HoldView, SnapshotFile } from '../../core/store/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { timestampText } from '../../core/base/time.ts';
+import type { HoldDocument, SnapshotDocument } from '../documents/backup.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { backupsOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { adminJson, commonHeaders, empty } from '../http/reply.ts';
 import { decodeSegment } from '../http/url.ts';
 
@@ -12,7 +13,7 @@ import { decodeSegment } from '../http/url.ts';
 
 /** POST `/admin/backup/hold`: from now on no scavenge starts and no file goes, for a minute after the last use. */
 export const beginHold: Handler = async (call, app) => {
-  const { holds } = backupsOf(call, app);
+  const { holds } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   const view = await holds.begin();
   noteForAudit(call, { target: view.holdId });
@@ -21,18 +22,18 @@ export const beginHold: Handler = async (call, app) => {
 
 /** POST `/admin/backup/hold/{id}`: another minute. */
 export const renewHold: Handler = async (call, app) => {
-  const { holds } = backupsOf(call, app);
+  const { holds } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   return adminJson(call, 200, holdDocument(await holds.renew(decodeSegment(call.params['hold']!))));
 };
 
 /** DELETE `/admin/backup/hold/{id}`. */
 export const releaseHold: Handler = async (call, app) => {
-  await backupsOf(call, app).holds.release(decodeSegment(call.params['hold']!));
+  await featureOf(call, app, 'backups').holds.release(decodeSegment(call.params['hold']!));
   return empty(call, 204, 'No Content');
 };
 
-function holdDocument({ holdId, expiresMs, snapshot }: HoldView) {
+function holdDocument({ holdId, expiresMs, snapshot }: HoldView): HoldDocument {
   const { nodeId, takenMs, checkpoints, files } = snapshot;
   return {
     holdId, expiresAt: timestampText(Math.floor(expiresMs), 0), nodeId, takenAt: timestampText(Math.floor(takenMs), 0), logEnd: checkpoints.writer,
@@ -42,15 +43,15 @@ function holdDocument({ holdId, expiresMs, snapshot }: HoldView) {
 
 /** GET `/admin/backup/files?hold=`: the whole snapshot, its files in the order in which they have to be copied. */
 export const listFiles: Handler = async (call, app) => {
-  const { holds } = backupsOf(call, app);
+  const { holds } = featureOf(call, app, 'backups');
   negotiate(call, JSON_ONLY);
   const { snapshot } = await holds.renew(holdOf(call));
-  return adminJson(call, 200, { ...snapshot, files: snapshot.files.map(({ path, kind, sizeBytes }) => ({ path, kind, sizeBytes })) });
+  return adminJson(call, 200, { ...snapshot, files: snapshot.files.map(({ path, kind, sizeBytes }) => ({ path, kind, sizeBytes })) } satisfies SnapshotDocument);
 };
 
 /** GET `/admin/backup/files/{path}?hold=`: a listed file, or the part of it that `Range`, or `from` and `length`, ask for. */
 export const readFile: Handler = async (call, app) => {
-  const { holds } = backupsOf(call, app);
+  const { holds } = featureOf(call, app, 'backups');
   const holdId = holdOf(call);
   const { snapshot } = await holds.renew(holdId);
   const file = listed(snapshot.files, call);

@@ -5,10 +5,9 @@ import type { CommitsRequest } from '../../core/ports/peers.ts';
 import { readJson } from '../http/body.ts';
 import { queryOf } from '../http/context.ts';
 import type { Call, ClusterFeature, Handler } from '../http/context.ts';
-import { clusterOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { commonHeaders, empty, jsonReply } from '../http/reply.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { CLUSTER_DOCS } from '../openapi/cluster.ts';
 import { append } from './writes.ts';
 
@@ -22,13 +21,13 @@ export const COMMITS_HELD_MAX = 100;
 
 /** POST `/cluster/gossip`: what the sender knows, for what this member knows. */
 const gossip: Handler = async (call, app) => {
-  const { membership } = clusterOf(call, app);
+  const { membership } = featureOf(call, app, 'cluster');
   return jsonReply(call, await membership.onGossip(checkGossip(await readJson(call, app, GOSSIP_BYTES_MAX))));
 };
 
 /** POST `/cluster/lead`: answered when the epoch is committed. */
 const lead: Handler = async (call, app) => {
-  const { membership } = clusterOf(call, app);
+  const { membership } = featureOf(call, app, 'cluster');
   return jsonReply(call, await membership.onLead(checkLeadRequest(await readJson(call, app, LEAD_BYTES_MAX))));
 };
 
@@ -36,7 +35,7 @@ const held = new WeakMap<ClusterFeature, number>();
 
 /** GET `/cluster/commits`: commits one behind the other; 204 when none came in time, 410 where they are not at hand or the member does not lead. */
 const commits: Handler = async (call, app) => {
-  const cluster = clusterOf(call, app);
+  const cluster = featureOf(call, app, 'cluster');
   const request = commitsRequest(call);
   const count = held.get(cluster) ?? 0;
   if (count >= COMMITS_HELD_MAX) throw new SkuaError('too_busy', `${count} members are fed from here already. Read the commits from the bucket.`);
@@ -61,9 +60,9 @@ function commitsRequest(call: Call): CommitsRequest {
 }
 
 /** The paths of the members. */
-export const CLUSTER_ROUTES: readonly Route[] = [
+export const CLUSTER_ROUTES = area({ tag: 'Cluster', feature: 'cluster' }, [
   { path: '/cluster/gossip', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', gossip, CLUSTER_DOCS.gossip) } },
   { path: '/cluster/commits', methods: 'GET, OPTIONS', operations: { GET: operation('members', 'here', commits, CLUSTER_DOCS.commits) } },
   { path: '/cluster/lead', methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', lead, CLUSTER_DOCS.lead) } },
   { path: WRITES_PATH, methods: 'POST, OPTIONS', operations: { POST: operation('members', 'here', append, CLUSTER_DOCS.append) } },
-];
+]);

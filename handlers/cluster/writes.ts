@@ -12,7 +12,7 @@ import { readBody } from '../http/body.ts';
 import { goneOf } from '../http/context.ts';
 import type { App, ClusterFeature, Handler } from '../http/context.ts';
 import { isForOthers } from '../http/forwarded.ts';
-import { clusterOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { commonHeaders } from '../http/reply.ts';
 
 /** What a client may send is at most so many times as long here: of an element of a message, which has 16 bytes, the id alone has 38. */
@@ -24,7 +24,7 @@ const LONG_BYTES = 262_144;
 
 /** POST `/cluster/append`: what another member wants written, for its clients or for itself. Each write is decided by itself, in the order in which they stand. */
 export const append: Handler = async (call, app) => {
-  const cluster = clusterOf(call, app);
+  const cluster = featureOf(call, app, 'cluster');
   if (call.request.headers.get('content-type') !== WRITES_TYPE) throw new SkuaError('unsupported_media_type', `Writes of members come as ${WRITES_TYPE}.`);
   const body = await readBody(call, app, LONGER * app.options.bodyBytesMax + BESIDE_BYTES);
   call.isLong = body.length > LONG_BYTES;

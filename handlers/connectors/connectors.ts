@@ -12,14 +12,16 @@ import type { ListQuery } from './requests.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { webhooksOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { OperationDoc, Place, Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
+import type { OperationDoc, Place, RouteOfArea } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
-import { CONNECTOR_DOCS, WEBHOOK_DOC } from '../openapi/connectors.ts';
-import { receiveWebhook, webhookBody } from './webhook.ts';
+import type { ConfiguredDocument, ConnectorConfigurationDocument, ConnectorDocument, ConnectorsDocument, ConnectorSettingsDocument, RejectionDocument, RejectionsDocument, ScriptTestDocument } from '../documents/connectors.ts';
+import { CONNECTOR_DOCS, connectorFailures, WEBHOOK_DOC, webhookFailures } from '../openapi/connectors.ts';
+import { connectorFailure } from './failures.ts';
+import { receiveWebhook, webhookBody, webhookFailure } from './webhook.ts';
 
 /** Connectors over HTTP. */
 
@@ -30,7 +32,7 @@ const listConnectors: Handler = async (call, app) => {
   const wanted = (await connectors.list()).filter(query.wants);
   const from = (query.page - 1) * query.pageSize;
   const items = wanted.slice(from, from + query.pageSize).map((connector) => itemOf(connector, query));
-  return jsonReply(call, { items, totalSize: items.length });
+  return jsonReply(call, { items, totalSize: items.length } satisfies ConnectorsDocument);
 };
 
 /** POST `/connectors/{id}`. */
@@ -54,13 +56,13 @@ const updateConnector: Handler = (call, app) => command(call, app, async (connec
 /** GET `/connectors/{id}/settings`. */
 const connectorSettings: Handler = async (call, app) => {
   const { settings, settingsUpdatedMs } = await connectorsOf(call, app).get(idOf(call));
-  return jsonReply(call, { settings: Object.fromEntries(settings), settingsUpdateTime: timeText(settingsUpdatedMs) });
+  return jsonReply(call, { settings: Object.fromEntries(settings), settingsUpdateTime: timeText(settingsUpdatedMs) } satisfies ConnectorSettingsDocument);
 };
 
 /** GET `/connectors/{id}/configuration`: the same settings, nested. */
 const connectorConfiguration: Handler = async (call, app) => {
   const { settings, settingsUpdatedMs } = await connectorsOf(call, app).get(idOf(call));
-  return jsonReply(call, { configuration: nestSettings(settings), configurationUpdateTime: timeText(settingsUpdatedMs) });
+  return jsonReply(call, { configuration: nestSettings(settings), configurationUpdateTime: timeText(settingsUpdatedMs) } satisfies ConnectorConfigurationDocument);
 };
 
 /** PUT `/connectors/{id}/settings` and `/configuration`: all settings anew. */
@@ -86,7 +88,7 @@ const testConnector: Handler = async (call, app) => {
   const connectors = connectorsOf(call, app);
   const { input, settings } = await trialOf(call, app);
   const { outcome, stream, schema, error, durationMs } = await connectors.test(idOf(call), input, settings);
-  return jsonReply(call, { outcome, stream, schema, error, durationMs: Math.round(durationMs * 1_000) / 1_000 });
+  return jsonReply(call, { outcome, stream, schema, error, durationMs: Math.round(durationMs * 1_000) / 1_000 } satisfies ScriptTestDocument);
 };
 
 /** Rejections of an answer: where nothing is said, and at most. */
@@ -97,7 +99,7 @@ const REJECTIONS_MAX = 100;
 const connectorRejections: Handler = async (call, app) => {
   const { connectorId } = await connectorsOf(call, app).get(idOf(call));
   const events = await lastEvents(app, rejectionsStream(connectorId), rejectionsCountOf(call));
-  return jsonReply(call, { connectorId, rejections: events.map(({ number, data }) => ({ eventNumber: number, ...rejectionIn(data) })) });
+  return jsonReply(call, { connectorId, rejections: events.map(({ number, data }) => ({ eventNumber: number, ...rejectionIn(data) })) } satisfies RejectionsDocument);
 };
 
 function rejectionsCountOf(call: Call): number {
@@ -119,7 +121,7 @@ async function lastEvents(app: App, stream: string, count: number): Promise<read
 }
 
 /** What a note says; nothing of what somebody else has written there. */
-function rejectionIn(data: Uint8Array): object {
+function rejectionIn(data: Uint8Array): Omit<RejectionDocument, 'eventNumber'> {
   const { time, status, reason, headers, deliveryId, suppressed } = noteIn(data);
   return {
     time: typeof time === 'string' ? time : null, status: typeof status === 'number' ? status : null, reason: typeof reason === 'string' ? reason : '', headers: Array.isArray(headers) ? headers.map(String) : [],
@@ -139,11 +141,11 @@ function noteIn(data: Uint8Array): Readonly<Record<string, unknown>> {
 /** The answer is empty but for warnings, where `run` gives some. */
 async function command(call: Call, app: App, run: (connectors: Connectors, connectorId: string) => Promise<readonly string[] | void>): Promise<Reply> {
   const warnings = await run(connectorsOf(call, app), idOf(call)) ?? [];
-  return jsonReply(call, warnings.length > 0 ? { warnings } : {});
+  return jsonReply(call, (warnings.length > 0 ? { warnings } : {}) satisfies ConfiguredDocument);
 }
 
 function connectorsOf(call: Call, app: App): Connectors {
-  const { connectors } = webhooksOf(call, app);
+  const { connectors } = featureOf(call, app, 'webhooks');
   negotiate(call, JSON_ONLY);
   return connectors;
 }
@@ -153,7 +155,7 @@ function idOf(call: Call): string {
   return decodeSegment(call.params['connector']!);
 }
 
-function itemOf(connector: Connector, { includeSettings, includeConfiguration }: Pick<ListQuery, 'includeSettings' | 'includeConfiguration'>) {
+function itemOf(connector: Connector, { includeSettings, includeConfiguration }: Pick<ListQuery, 'includeSettings' | 'includeConfiguration'>): ConnectorDocument {
   const { connectorId, instanceTypeName, name, state, settings, error, deletedMs } = connector;
   return {
     connectorId, instanceTypeName, name, state, stateUpdateTime: timeText(connector.stateUpdatedMs),
@@ -170,7 +172,7 @@ function timeText(ms: number): string {
 const CONNECTOR = '/connectors/:connector';
 
 /** The paths of connectors, and where senders deliver to them. */
-export const CONNECTOR_ROUTES: readonly Route[] = [
+export const CONNECTOR_ROUTES = area({ tag: 'Connectors', feature: 'webhooks', failures: { reply: connectorFailure, docs: connectorFailures } }, [
   { path: '/connectors', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(listConnectors), CONNECTOR_DOCS.list) } },
   {
     path: CONNECTOR, methods: 'POST, GET, PUT, DELETE, OPTIONS', operations: {
@@ -189,9 +191,9 @@ export const CONNECTOR_ROUTES: readonly Route[] = [
   // It writes nothing.
   { path: `${CONNECTOR}/rejections`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', connectorRejections, CONNECTOR_DOCS.rejections) } },
   commandRoute('test', testConnector, CONNECTOR_DOCS.test, undefined, 'here'),
-  { path: '/webhook/:connector', methods: 'POST, OPTIONS', operations: { POST: { ...operation('sender', 'leader', receiveWebhook, WEBHOOK_DOC), arrive: webhookBody } } },
-];
+  { path: '/webhook/:connector', tag: 'Node', failures: { reply: webhookFailure, docs: webhookFailures }, methods: 'POST, OPTIONS', operations: { POST: { ...operation('sender', 'leader', receiveWebhook, WEBHOOK_DOC), arrive: webhookBody } } },
+]);
 
-function commandRoute(name: string, handler: Handler, doc: OperationDoc, audit?: AuditAction, place: Place = 'leader'): Route {
+function commandRoute(name: string, handler: Handler, doc: OperationDoc, audit?: AuditAction, place: Place = 'leader'): RouteOfArea {
   return { path: `${CONNECTOR}/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', place, handler, doc, audit) } };
 }

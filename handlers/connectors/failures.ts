@@ -1,6 +1,7 @@
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { ErrorCode } from '../../core/base/errors.ts';
 import type { Violation } from '../../core/webhook/api.ts';
+import type { RpcStatusDocument } from '../documents/connectors.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { failure, outcomeOf } from '../http/problem.ts';
 
@@ -31,7 +32,7 @@ export function connectorFailure(error: unknown, call: Call, app: App): Reply {
   return { ...reply, headers: { ...reply.headers, 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(statusOf(error, reply.status, call)) };
 }
 
-function statusOf(error: unknown, status: number, call: Call) {
+function statusOf(error: unknown, status: number, call: Call): RpcStatusDocument {
   if (!(error instanceof SkuaError) || outcomeOf(error.code).status !== status || status === 500) return { code: INTERNAL, message: 'The request failed inside the server. The server\'s log has the reason.', details: [] };
   const code = CODES[error.code] ?? CODES_BY_STATUS[status] ?? INTERNAL;
   return { code, message: messageOf(error), details: detailsOf(error, code, call.params['connector'] ?? '') };
@@ -50,7 +51,7 @@ function violationsOf(error: SkuaError): readonly Violation[] {
   return isSkuaError(error, 'invalid_connector') ? error.data.violations ?? [] : [];
 }
 
-function detailsOf(error: SkuaError, code: number, connectorId: string): readonly object[] {
+function detailsOf(error: SkuaError, code: number, connectorId: string): RpcStatusDocument['details'] {
   const { message } = error;
   const violations = violationsOf(error);
   switch (code) {

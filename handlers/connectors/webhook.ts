@@ -7,7 +7,7 @@ import { readBody } from '../http/body.ts';
 import { isForOthers } from '../http/forwarded.ts';
 import type { App, Call, Handler, Reply, WebhookLimits, Webhooks } from '../http/context.ts';
 import { mediaTypeOf } from '../http/negotiate.ts';
-import { webhooksOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { failure } from '../http/problem.ts';
 import type { Arrive } from '../http/route.ts';
 import { empty, withoutBody } from '../http/reply.ts';
@@ -24,7 +24,7 @@ export function webhookFailure(error: unknown, call: Call, app: App): Reply {
 
 export const receiveWebhook: Handler = async (call, app) => {
   const arrivedMs = app.world.clock.nowMs();
-  const webhooks = webhooksOf(call, app);
+  const webhooks = featureOf(call, app, 'webhooks');
   const { type } = mediaTypeOf(call.request.headers.get('content-type') ?? '');
   if (!JSON_TYPE.test(type)) return wrongType(call, app, webhooks.ingest, type);
   const connectorId = connectorOf(call);
@@ -44,7 +44,7 @@ export const receiveWebhook: Handler = async (call, app) => {
 export const webhookBody: Arrive = async (call, app) => {
   const connectorId = connectorOf(call);
   if (!JSON_TYPE.test(mediaTypeOf(call.request.headers.get('content-type') ?? '').type)) return new Uint8Array(0);
-  const webhooks = webhooksOf(call, app);
+  const webhooks = featureOf(call, app, 'webhooks');
   if (connectorId === null || !await isActive(connectorId, app, webhooks)) return reply(call, 404);
   return arrived(call, app, webhooks, connectorId);
 };

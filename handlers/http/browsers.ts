@@ -1,6 +1,5 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import type { App, Call, Reply } from './context.ts';
-import { isHealthPath, isIngestPath, senderOf } from './presence.ts';
 import { baseOf, firstHostOf } from './url.ts';
 
 /**
@@ -41,15 +40,24 @@ export function foreignHost(call: Call, app: App): null | Promise<SkuaError | nu
   if (host === null) return null;
   const named = server.isTrustedProxy?.(call.request) === true ? firstHostOf(call.request.headers) ?? host : host;
   if (hosts.has(host) && (named === host || hosts.has(named))) return null;
-  return isHealthPath(call.path) ? null : judgedHost(call, app, hosts.has(host) ? named : host);
+  return call.branch.probes !== null ? null : judgedHost(call, app, hosts.has(host) ? named : host);
 }
 
 async function judgedHost(call: Call, { security, features: { webhooks } }: App, host: string): Promise<SkuaError | null> {
   if (security !== null && await security.hasDefaultPasswords?.() === false) return null;
-  const sender = isIngestPath(call.path) ? senderOf(call.path) : null;
+  const sender = call.branch.isForSenders ? senderOf(call.path) : null;
   if (sender !== null && await webhooks?.ingest.checksSignature?.(sender) === true) return null;
   const why = security === null ? 'has no users' : 'has users with the default password';
   return new SkuaError('foreign_host', `The node ${why}, and the request asks for the host ${host.slice(0, SHOWN_HOST_LENGTH_MAX)}, which a page of anybody could have. Ask for it by its address, or let an operator name the host in the option AllowedHosts (--allowed-hosts).`);
+}
+
+/** The connector that a path of senders names behind its first segment; null where it names none. */
+function senderOf(path: string): string | null {
+  try {
+    return decodeURIComponent(path.slice(path.indexOf('/', 1) + 1));
+  } catch {
+    return null;
+  }
 }
 
 /** Characters of a host that are repeated to who has sent it. */

@@ -250,6 +250,21 @@ interface Login {
  */
 export type Access = 'probe' | 'sender' | 'anyone' | 'gossip' | 'statistics' | 'authenticated' | 'self' | 'operators' | 'backup' | 'administrators' | 'members' | 'stream';
 
+/**
+ * What is said of every path that begins with one segment. It is asked before routes are looked at, and of paths that no route has, so that what is not there is answered in the
+ * form of what is.
+ */
+export interface Branch {
+  readonly fail: (error: unknown, call: Call, app: App) => Reply;
+  /** Callers have signatures and no users: credentials are not looked at. */
+  readonly isForSenders: boolean;
+  /** Paths of probes, of which nothing is asked; null for none. */
+  readonly probes: ReadonlySet<string> | null;
+  readonly heedsRequiresLeader: boolean;
+  /** Whether the leader alone has what some reads ask for. */
+  readonly hasReadsOfLeader: boolean;
+}
+
 /** One request on its way through the router. `params` and `query` are the router's, percent-encoding untouched in `params`. */
 export interface Call {
   readonly request: Request;
@@ -260,6 +275,7 @@ export interface Call {
   readonly origin: string;
   /** As sent, without the query. */
   readonly path: string;
+  readonly branch: Branch;
   params: Record<string, string>;
   query: Record<string, string | string[] | undefined>;
   /** What `Access-Control-Allow-Methods` says for this path; empty when no route knows the path. */

@@ -1,95 +1,25 @@
 /** What the handlers need of the node that they run in, beyond its store. */
 
 import type { ChunkMapView } from '../../core/log/api.ts';
-import type { MemberState } from '../../core/ports/peers.ts';
-
-/** State names as `/gossip` writes them; `/info` has them in lower case. */
-export type NodeState = MemberState;
-
-/** One option as it is in force; members of both generations. */
-export interface OptionView {
-  readonly name: string;
-  readonly description: string;
-  readonly group: string;
-  /** As text; `********` for what is secret. */
-  readonly value: string;
-  /** `Command Line`, `Environment Variables`, `Yaml`, `<DEFAULT>`. */
-  readonly configurationSource: string;
-  readonly deprecationMessage: string | null;
-  readonly possibleValues: readonly string[] | null;
-  readonly schema: { readonly type: 'boolean' | 'integer' | 'string' };
-  /** As people write it; empty for none. */
-  readonly defaultValue: string;
-  /** The value is never shown. */
-  readonly isSecret: boolean;
-  /** A reload puts a new value into force. */
-  readonly isReloadable: boolean;
-  /** How it is spelt behind `skua start`; null for what may only be given in the environment. */
-  readonly commandLine: string | null;
-  /** The name of its variable. */
-  readonly environment: string;
-}
+import type { AuditView, ChunkProofView, InfoDocument, LogLineLevel, LogView, MemberDocument, MemberOnlyMembers, NodeState, OptionView, OverviewView, ReloadResult, StartUpWork, WebhooksView } from '../documents/node.ts';
 
 /** The node as `/gossip` shows it. */
-export interface GossipMember {
-  readonly instanceId: string;
-  readonly state: NodeState;
+export interface GossipMember extends Pick<MemberDocument, 'instanceId' | 'state' | 'lastCommitPosition' | 'writerCheckpoint' | 'chaserCheckpoint' | 'epochPosition' | 'epochNumber' | 'epochId' | 'nodePriority'> {
   readonly host: string;
   readonly port: number;
   readonly isSecure: boolean;
-  readonly lastCommitPosition: number;
-  readonly writerCheckpoint: number;
-  readonly chaserCheckpoint: number;
-  readonly epochPosition: number;
-  readonly epochNumber: number;
-  readonly epochId: string;
-  readonly nodePriority: number;
   /** What only members of a cluster differ in; left out of a single node, which is alive, votes, and tells of itself now. */
-  readonly asMember?: {
+  readonly asMember?: MemberOnlyMembers & {
     readonly isAlive: boolean;
     readonly isReadOnlyReplica: boolean;
     readonly version: string;
     /** When it was last heard of. */
     readonly heardMs: number;
-    /** Number of the last commit in its copy. */
-    readonly appliedCommit: number;
-    /** Id of the scavenge that goes on there. */
-    readonly scavengeId: string | null;
-    /** For how long the bucket has not answered it. */
-    readonly bucketSilentMs: number;
   };
 }
 
-/** What keeps a node from serving, with how far it has come. */
-export interface StartUpWork {
-  /** Such as `recovering-log`, `rebuilding-index`. */
-  readonly phase: string;
-  readonly bytesDone: number;
-  readonly bytesTotal: number;
-  readonly elapsedSeconds: number;
-  /** Null while nothing can be said. */
-  readonly remainingSeconds: number | null;
-}
-
-/** How far the completed chunks of the log are known to be as they were written. */
-export interface ChunkProofView {
-  /** Bytes of their files that were not compared with their checksum since they were written or changed. */
-  readonly bytesUnproven: number;
-  /** Since the one that was proved longest ago; null when none was. */
-  readonly oldestProofSeconds: number | null;
-}
-
-/** Whether what is done to the node is being kept. */
-export interface AuditView {
-  /** The last entry for a file or stream could not be written there. */
-  readonly failing: boolean;
-  /** Since the start; counted for each of file and stream. */
-  readonly entriesLost: number;
-}
-
 /** Levels of lines, the least severe first. */
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
-export type LogLineLevel = (typeof LOG_LEVELS)[number];
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLineLevel[];
 
 /** Which lines of the log are wanted. */
 export interface LogQuery {
@@ -98,129 +28,6 @@ export interface LogQuery {
   readonly level: LogLineLevel;
   /** Those behind the line of this number, oldest first; null for the newest ones. */
   readonly since: number | null;
-}
-
-export interface LogLineView {
-  /** Grows by one from line to line, from the start of the process on. */
-  readonly sequence: number;
-  /** ISO 8601, UTC. */
-  readonly time: string;
-  readonly level: LogLineLevel;
-  readonly message: string;
-  readonly fields: Readonly<Record<string, unknown>>;
-  /** Where an error came from. */
-  readonly exception?: string;
-}
-
-export interface LogView {
-  /** What is logged at all: lines that are less severe are not. */
-  readonly level: LogLineLevel | 'off';
-  /** Numbers of the oldest line in memory and of the newest one. */
-  readonly first: number;
-  readonly last: number;
-  /** Lines behind `since` that are not in memory any more. */
-  readonly missed: number;
-  /** In their order. */
-  readonly lines: readonly LogLineView[];
-}
-
-/** What the node has done since its start, and in about the last 10 seconds: null until two looks lie far enough apart. */
-export interface ActivityView {
-  readonly windowSeconds: number | null;
-  readonly appendsPerSecond: number | null;
-  readonly eventsWrittenPerSecond: number | null;
-  readonly eventsReadPerSecond: number | null;
-  readonly bytesWrittenPerSecond: number | null;
-  readonly bytesReadPerSecond: number | null;
-  readonly requestsPerSecond: number | null;
-  /** Upper bounds; null also where nothing was done, or it took longer than any bound. */
-  readonly appendP99Seconds: number | null;
-  readonly requestP99Seconds: number | null;
-  readonly totals: { readonly appends: number; readonly eventsWritten: number; readonly eventsRead: number; readonly bytesWritten: number; readonly bytesRead: number; readonly requests: number };
-}
-
-/** What became of calls of senders since the start, and lately, as above. */
-export interface WebhooksView {
-  readonly windowSeconds: number | null;
-  /** Those that were called; calls for connectors that do not run are those of ''. */
-  readonly connectors: readonly {
-    readonly connectorId: string;
-    readonly calls: number;
-    readonly outcomes: Readonly<Record<string, number>>;
-    readonly callsPerSecond: number | null;
-    readonly outcomesPerSecond: Readonly<Record<string, number>> | null;
-    readonly p99Seconds: number | null;
-  }[];
-}
-
-/** The disk that holds the data directory. */
-export interface DiskView {
-  readonly folder: string;
-  readonly totalBytes: number;
-  readonly freeBytes: number;
-  readonly usedBytes: number;
-  readonly chunkBytes: number;
-  readonly indexBytes: number;
-  /** Used by others. */
-  readonly otherBytes: number;
-}
-
-/** What an operator should do something about. */
-export interface NodeWarning {
-  /** Stable; made for programs. */
-  readonly code: string;
-  readonly severity: 'error' | 'warning' | 'info';
-  readonly message: string;
-  readonly todo: string;
-  /** The view of the page that has more on it. */
-  readonly view: 'overview' | 'scavenge' | 'auto-scavenge' | 'backups' | 'options' | 'log';
-}
-
-export interface OverviewView {
-  /** ISO 8601, UTC, as all times here. */
-  readonly time: string;
-  readonly node: {
-    readonly version: string; readonly instanceId: string; readonly state: NodeState; readonly address: string; readonly isSecure: boolean; readonly authentication: 'internal' | 'insecure';
-    readonly startedAt: string; readonly uptimeSeconds: number; readonly isMember: boolean;
-  };
-  readonly log: {
-    readonly end: number; readonly lastCommitPosition: number; readonly chunks: number; readonly indexTables: number; readonly indexEntries: number; readonly indexEntriesInMemory: number;
-    /** Null where the files are objects. */
-    readonly bytesUnproven: number | null;
-    readonly appendsQueued: number; readonly subscriptions: number;
-  };
-  /** Null where data is not on a disk of the node. */
-  readonly disk: DiskView | null;
-  readonly activity: ActivityView;
-  readonly process: { readonly cpuPercent: number; readonly memoryBytes: number; readonly heapBytes: number };
-  readonly connections: number;
-  readonly certificates: readonly LoadedCertificate[];
-  readonly licence: { readonly source: 'built-in' | 'key' | 'none'; readonly expiresAt: string | null; readonly refusal: string | null };
-  /** The severest first. */
-  readonly warnings: readonly NodeWarning[];
-}
-
-export interface LoadedCertificate {
-  /** `node`, `intermediate` or `root`. */
-  readonly kind: 'node' | 'intermediate' | 'root';
-  readonly subject: string;
-  readonly serial: string;
-  readonly thumbprint: string;
-  /** ISO 8601, UTC. */
-  readonly notAfter: string;
-  readonly daysLeft: number;
-}
-
-/** What a reload did. */
-export interface ReloadResult {
-  /** Options that took effect. Values that are secret are masked. */
-  readonly options: readonly { readonly name: string; readonly from: string; readonly to: string }[];
-  /** Options whose new value needs a restart. */
-  readonly ignoredOptions: readonly string[];
-  /** Whether the certificates in force are other ones than before. */
-  readonly certificatesChanged: boolean;
-  /** Empty without TLS. */
-  readonly certificates: readonly LoadedCertificate[];
 }
 
 /** A tree of statistics, as deep as its keys have dashes. */
@@ -232,7 +39,7 @@ export interface NodeControl {
   readonly instanceId: string;
   readonly state: NodeState;
   /** `internal`, or `insecure` while security is off. */
-  readonly authenticationType: 'internal' | 'insecure';
+  readonly authenticationType: InfoDocument['authentication']['type'];
   readonly options: readonly OptionView[];
   member(): GossipMember;
   /** All that this node knows, itself included. */

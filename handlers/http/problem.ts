@@ -1,5 +1,6 @@
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { ErrorCode } from '../../core/base/errors.ts';
+import type { ProblemDocument } from '../documents/problem.ts';
 import { challengeTo } from './browsers.ts';
 import { commonHeaders } from './reply.ts';
 import type { App, Call, Reply } from './context.ts';
@@ -157,10 +158,11 @@ function shown(value: unknown): unknown {
 /** The problem document: `code`, `title`, `detail`, a `hint` where there is more to say than the documented text, and what it is about. */
 export function problemText(error: SkuaError, reason: string): string {
   const usersError = USERS_ERRORS[error.code];
-  return JSON.stringify({
+  const document: { readonly [Name in keyof ProblemDocument]: unknown } = {
     code: error.code === 'sync_failed' ? 'writer_stopped' : error.code, title: reason, detail: error.message,
     hint: shown(error.data['hint']), ...(isSkuaError(error, 'invalid_metadata') && { key: shown(error.data.key) }), scavengeId: error.data['scavengeId'], backupId: error.data['backupId'], ...(isSkuaError(error, 'late_order') && { seen: error.data.seen }), ...placeOf(error), ...(usersError !== undefined && { success: false, error: usersError }),
-  });
+  };
+  return JSON.stringify(document);
 }
 
 /** Refused before a handler ran, the reference announces no methods. */

@@ -1,5 +1,5 @@
 import type { AuditAction } from '../../core/ports/audit.ts';
-import type { Access, App, Call, Handler, Reply } from './context.ts';
+import type { Access, App, AppFeatures, AppOptions, Branch, Call, Handler, Reply } from './context.ts';
 
 /**
  * Which member of a cluster decides an operation (core/cluster/README.md, rule 13). `here`: the one that is asked. `writes`: that one too, but what it writes is decided by the one that
@@ -75,12 +75,45 @@ export interface Schema {
   readonly [keyword: string]: unknown;
 }
 
+/** What a node may lack, and its routes with it. Users are there unless security is off. */
+export type Feature = Exclude<keyof AppFeatures, 'scavengeOrders'> | 'users';
+
+/** A heading of the OpenAPI document. */
+export type Tag = 'Streams' | 'Scavenging' | 'Backup' | 'Users' | 'Subscriptions' | 'Connectors' | 'Page' | 'Cluster' | 'Administration' | 'Node';
+
+/** How failures are answered, and how the OpenAPI document describes that. */
+export interface Failures {
+  readonly reply: Branch['fail'];
+  readonly docs: (...statuses: readonly number[]) => Readonly<Record<number, ResponseDoc>>;
+}
+
+/** What is said of the routes of an area together. */
+export interface Traits {
+  readonly tag: Tag;
+  /** Without it there are no such paths; left out: nothing that a node could lack. */
+  readonly feature?: Feature;
+  /** The option that takes the paths away; left out, or null: none does. */
+  readonly offBy?: keyof Pick<AppOptions, 'disableAdminUi' | 'disableStatsOnHttp' | 'disableGossipOnHttp' | 'disableAtomPub'> | null;
+  /** Left out: problem documents. */
+  readonly failures?: Failures;
+  /** Whether a client may ask for an answer of the leader alone. */
+  readonly heedsRequiresLeader?: boolean;
+}
+
 /** A path and what it answers. */
-export interface Route {
+export interface Route extends Traits {
   readonly path: string;
   /** `Access-Control-Allow-Methods`; with the repetitions that the reference shows where several of its templates match. */
   readonly methods: string;
   readonly operations: Readonly<Record<string, Operation>>;
+}
+
+/** A route of which its area says the rest. */
+export type RouteOfArea = Omit<Route, keyof Traits> & Partial<Traits>;
+
+/** Routes of an area; what a route says itself counts. */
+export function area(traits: Traits, routes: readonly RouteOfArea[]): readonly Route[] {
+  return routes.map((route) => ({ ...traits, ...route }));
 }
 
 export function operation(access: Access, place: Place, handler: Handler, doc: OperationDoc, audit?: AuditAction): Operation {

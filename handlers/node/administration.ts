@@ -1,13 +1,13 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import type { AuditAction } from '../../core/ports/audit.ts';
+import type { MergeIndexesDocument, MessageDocument, ReloadResult } from '../documents/node.ts';
 import { noteForAudit } from '../http/context.ts';
 import type { Handler } from '../http/context.ts';
 import { ADMIN_KINDS, negotiate } from '../http/negotiate.ts';
-import type { ReloadResult } from '../http/node-control.ts';
 import { nodeOf } from '../http/presence.ts';
 import { adminReply, empty } from '../http/reply.ts';
-import { operation } from '../http/route.ts';
-import type { OperationDoc, Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
+import type { OperationDoc, RouteOfArea } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
 import { ADMIN_DOCS } from '../openapi/administration.ts';
 import { loginEcho } from '../users/users.ts';
@@ -47,7 +47,7 @@ const mergeIndexes: Handler = (call, app) => {
   const node = nodeOf(call, app);
   const chosen = negotiate(call, ADMIN_KINDS);
   const mergeIndexesId = node.mergeIndexes();
-  return adminReply(call, chosen, { mergeIndexesId }, `MergeIndexesId: ${mergeIndexesId}`);
+  return adminReply(call, chosen, { mergeIndexesId } satisfies MergeIndexesDocument, `MergeIndexesId: ${mergeIndexesId}`);
 };
 
 /** POST `/admin/node/priority/{n}`: until the node is restarted. */
@@ -65,19 +65,19 @@ const resign: Handler = async (call, app) => {
   const node = nodeOf(call, app);
   const chosen = negotiate(call, ADMIN_KINDS);
   const message = await node.resign();
-  return adminReply(call, chosen, { message }, message);
+  return adminReply(call, chosen, { message } satisfies MessageDocument, message);
 };
 
 /** The paths of node administration. */
-export const ADMIN_ROUTES: readonly Route[] = [
+export const ADMIN_ROUTES = area({ tag: 'Administration', offBy: 'disableAdminUi' }, [
   order('/admin/shutdown', shutdown, ADMIN_DOCS.shutdown, 'node.shutdown'),
   order('/admin/reloadconfig', reloadConfig, ADMIN_DOCS.reload, 'node.reload'),
   order('/admin/mergeindexes', mergeIndexes, ADMIN_DOCS.mergeIndexes, 'index.merge'),
   order('/admin/node/priority/:n', setPriority, ADMIN_DOCS.setPriority, 'node.priority'),
   order('/admin/node/resign', resign, ADMIN_DOCS.resign, 'node.resign'),
   { path: '/admin/login', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'here', loginEcho, ADMIN_DOCS.login) } },
-];
+]);
 
-function order(path: string, handler: Handler, doc: OperationDoc, audit: AuditAction): Route {
+function order(path: string, handler: Handler, doc: OperationDoc, audit: AuditAction): RouteOfArea {
   return { path, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', handler, doc, audit) } };
 }

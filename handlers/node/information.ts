@@ -1,11 +1,11 @@
 import { timestampText } from '../../core/base/time.ts';
+import type { AuditView, ChunkProofView, GossipDocument, InfoDocument, MemberDocument, OptionView, PingDocument, ReadinessDocument, StartUpWork, WelcomeDocument } from '../documents/node.ts';
 import type { App, Handler, Reply } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import type { AuditView, ChunkProofView, GossipMember, NodeControl, StartUpWork } from '../http/node-control.ts';
+import type { GossipMember, NodeControl } from '../http/node-control.ts';
 import { isOpenedInBrowser } from '../http/browsers.ts';
 import { ASK_AGAIN, adminJson, adminReply, commonHeaders, document, redirect } from '../http/reply.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { baseOf } from '../http/url.ts';
 import { nodeOf } from '../http/presence.ts';
 import { inRoom } from '../http/room.ts';
@@ -40,7 +40,7 @@ interface ReadyDetails {
 /** What `/health/ready` says; `ending` in place of `ready` for a node that goes away. */
 export function readyReply(ending: 'stopping' | null, work: StartUpWork | null, { log, audit }: ReadyDetails = { log: null, audit: null }): Reply {
   const isReady = ending === null && work === null;
-  const body = isReady ? { status: 'ready', ...(log !== null && { log }), ...(audit !== null && { audit }) } : ending !== null ? { status: ending } : { status: 'starting', ...work };
+  const body: ReadinessDocument = isReady ? { status: 'ready', ...(log !== null && { log }), ...(audit !== null && { audit }) } : ending !== null ? { status: ending } : { status: 'starting', ...work };
   const text = `${JSON.stringify(body, null, 2)}\n`;
   if (isReady) return { status: 200, statusText: 'OK', headers: JSON_HEADERS, body: text };
   return { status: 503, statusText: 'Server Is Not Ready', headers: { ...JSON_HEADERS, ...RETRY_AFTER }, body: text };
@@ -62,7 +62,7 @@ const welcome: Handler = (call, app) => {
     ...(!disableStatsOnHttp && { stats: `${base}/stats`, metrics: `${base}/metrics` }),
     ...(!disableGossipOnHttp && { gossip: `${base}/gossip` }),
   };
-  const body = {
+  const body: WelcomeDocument = {
     name: 'Skua',
     version,
     links: {
@@ -82,7 +82,7 @@ const welcome: Handler = (call, app) => {
 /** GET `/ping`. The last two members mean nothing; clients of the reference find them there. */
 const ping: Handler = (call) => {
   const text = 'Ping request successfully handled';
-  return adminReply(call, negotiate(call, ADMIN_KINDS), { text, msgTypeId: 123, label: 'Http' }, text);
+  return adminReply(call, negotiate(call, ADMIN_KINDS), { text, msgTypeId: 123, label: 'Http' } satisfies PingDocument, text);
 };
 
 /** GET `/info`. */
@@ -95,13 +95,13 @@ export const info: Handler = (call, app) => {
     state: node.state.toLowerCase(),
     features: { projections: false, userManagement: app.security !== null, atomPub: !app.options.disableAtomPub },
     authentication: { type: node.authenticationType, properties: null },
-  });
+  } satisfies InfoDocument);
 };
 
 /** GET `/info/options`: every option, with the members of both generations, and behind them what is ours. */
 const infoOptions: Handler = (call, app) => {
   negotiate(call, JSON_ONLY);
-  return adminJson(call, 200, nodeOf(call, app).options.map(({ name, description, group, value, configurationSource, deprecationMessage, possibleValues, schema, defaultValue, isSecret, isReloadable, commandLine, environment }) => (
+  return adminJson(call, 200, nodeOf(call, app).options.map(({ name, description, group, value, configurationSource, deprecationMessage, possibleValues, schema, defaultValue, isSecret, isReloadable, commandLine, environment }): OptionView => (
     { name, description, group, value, possibleValues, configurationSource, deprecationMessage, schema: { type: schema.type }, defaultValue, isSecret, isReloadable, commandLine, environment })));
 };
 
@@ -117,13 +117,13 @@ const gossip: Handler = (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const node = nodeOf(call, app);
   const member = node.member();
-  const view = { members: node.members().map((one) => memberView(node, one, app)), serverIp: member.host, serverPort: member.port };
+  const view: GossipDocument = { members: node.members().map((one) => memberView(node, one, app)), serverIp: member.host, serverPort: member.port };
   const text = chosen.kind === 'text' ? `${view.members.map(memberLine).join('\n')}\n` : JSON.stringify(view, null, 2);
   return document(call, text, chosen.contentType, ASK_AGAIN);
 };
 
 /** A member as it is sent; ports of protocols that we do not speak are 0. */
-function memberView({ version }: NodeControl, member: GossipMember, app: App) {
+function memberView({ version }: NodeControl, member: GossipMember, app: App): MemberDocument {
   const { asMember } = member;
   const nowMs = asMember?.heardMs ?? app.world.clock.nowMs();
   const wholeMs = Math.floor(nowMs);
@@ -153,8 +153,6 @@ function memberView({ version }: NodeControl, member: GossipMember, app: App) {
   };
 }
 
-export type MemberDocument = ReturnType<typeof memberView>;
-
 function memberLine(member: MemberDocument): string {
   return `${member.instanceId} ${member.state} ${member.httpEndPointIp}:${member.httpEndPointPort} writer ${member.writerCheckpoint} chaser ${member.chaserCheckpoint} epoch ${member.epochNumber}@${member.epochPosition}:${member.epochId} priority ${member.nodePriority} at ${member.timeStamp}`;
 }
@@ -166,21 +164,22 @@ const metrics: Handler = async (call, app) => {
 };
 
 const GET = 'GET, OPTIONS';
+const STATISTICS = 'disableStatsOnHttp';
 const LIVE = operation('probe', 'here', live, NODE_DOCS.live);
 
 /** The paths of health, information and statistics. */
-export const NODE_ROUTES: readonly Route[] = [
+export const NODE_ROUTES = area({ tag: 'Node' }, [
   { path: '/health/live', methods: 'GET, HEAD, OPTIONS', operations: { GET: LIVE } },
   { path: '/health/ready', methods: 'GET, HEAD, OPTIONS', operations: { GET: operation('probe', 'here', ready, NODE_DOCS.ready) } },
   { path: '/ping', methods: GET, operations: { GET: operation('anyone', 'here', ping, NODE_DOCS.ping) } },
   { path: '/info', methods: GET, operations: { GET: operation('anyone', 'here', info, NODE_DOCS.info) } },
   { path: '/info/options', methods: GET, operations: { GET: operation('operators', 'here', inRoom(infoOptions), NODE_DOCS.options) } },
-  { path: '/gossip', methods: GET, operations: { GET: operation('gossip', 'here', gossip, NODE_DOCS.gossip) } },
-  { path: '/metrics', methods: GET, operations: { GET: operation('statistics', 'here', inRoom(metrics), NODE_DOCS.metrics) } },
-  { path: '/stats', methods: GET, operations: { GET: operation('statistics', 'here', inRoom(stats), NODE_DOCS.stats) } },
-  { path: '/stats/replication', methods: GET, operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.replication) } },
-  { path: '/stats/tcp', methods: GET, operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.tcp) } },
-  { path: '/stats/:path+', methods: GET, operations: { GET: operation('statistics', 'here', inRoom(stats), NODE_DOCS.branch) } },
+  { path: '/gossip', offBy: 'disableGossipOnHttp', methods: GET, operations: { GET: operation('gossip', 'here', gossip, NODE_DOCS.gossip) } },
+  { path: '/metrics', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', inRoom(metrics), NODE_DOCS.metrics) } },
+  { path: '/stats', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', inRoom(stats), NODE_DOCS.stats) } },
+  { path: '/stats/replication', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.replication) } },
+  { path: '/stats/tcp', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', noConnections, NODE_DOCS.tcp) } },
+  { path: '/stats/:path+', offBy: STATISTICS, methods: GET, operations: { GET: operation('statistics', 'here', inRoom(stats), NODE_DOCS.branch) } },
   { path: '/sys/subsystems', methods: GET, operations: { GET: operation('operators', 'here', subsystems, NODE_DOCS.subsystems) } },
-  { path: '/', methods: GET, operations: { GET: operation('anyone', 'here', welcome, NODE_DOCS.welcome) } },
-];
+  { path: '/', offBy: 'disableAdminUi', methods: GET, operations: { GET: operation('anyone', 'here', welcome, NODE_DOCS.welcome) } },
+]);

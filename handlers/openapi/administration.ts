@@ -1,5 +1,9 @@
-import { arrayOf, BOOLEAN, COUNT, failing, INTEGER, json, jsonOrText, object, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
+import { arrayOf, BOOLEAN, COUNT, documentOf, failing, INTEGER, json, jsonOrText, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
 import type { OperationDoc, ParameterDoc, Schema } from '../http/route.ts';
+import type { CurrentDocument, DryRunDocument, ExplanationDocument, LastDocument, OlderPointDocument, ProgressDocument, StartedDocument, TracesMembers } from '../documents/scavenging.ts';
+import type { LoadedCertificate, MergeIndexesDocument, MessageDocument, ReloadResult } from '../documents/node.ts';
+import type { IdentityDocument } from '../documents/users.ts';
+import type { MembersOf } from './parts.ts';
 
 /** The OpenAPI document of scavenging and node administration. */
 
@@ -8,51 +12,51 @@ const SECONDS: Schema = { type: 'number', minimum: 0 };
 const RULE = oneOf('tombstone', '$tb', '$maxCount', '$maxAge', 'superseded-metadata');
 
 /** On object storage, of the last run when none is running. */
-const TRACES: Readonly<Record<string, Schema>> = {
+const TRACES: MembersOf<TracesMembers> = {
   'tracesUntil?': { ...TIME, description: 'On object storage: until then at the latest traces remain of what the last run removed.' },
   'tracesGone?': { ...TIME, description: 'On object storage: since then none is left.' },
 };
 
 export const ADMIN_SCHEMAS: Readonly<Record<string, Schema>> = {
-  OlderScavengePoint: object({
+  OlderScavengePoint: documentOf<OlderPointDocument>({
     why: { ...oneOf('unfinished', 'unreached'), description: '`unfinished`: of a run that did not end; `unreached`: the log has the point, and no run has gone to it.' }, position: COUNT, eventNumber: COUNT, effectiveNow: TIME, threshold: INTEGER,
   }, 'A scavenge point of the past: what was deleted or has expired since is left to the run after the one that goes to it.'),
-  ScavengeStarted: object({ scavengeId: UUID, 'olderPoint?': ref('OlderScavengePoint') }),
-  ScavengeCurrent: object({ scavengeId: TEXT, scavengeLink: TEXT, 'olderPoint?': ref('OlderScavengePoint'), 'waiting?': ref('OlderScavengePoint'), ...TRACES }, 'Empty texts when none runs. `olderPoint`: to which the run goes; `waiting`: to which the next start goes, unless with `startAfresh`.'),
-  ScavengeLast: object({ scavengeId: UUID, scavengeLink: TEXT, scavengeResult: oneOf('Unknown', 'InProgress', 'Success', 'Stopped', 'Errored', 'Interrupted'), 'error?': TEXT, 'olderPoint?': ref('OlderScavengePoint'), 'waiting?': ref('OlderScavengePoint'), ...TRACES }),
-  ScavengeProgress: object({
+  ScavengeStarted: documentOf<StartedDocument>({ scavengeId: UUID, 'olderPoint?': ref('OlderScavengePoint') }),
+  ScavengeCurrent: documentOf<CurrentDocument>({ scavengeId: TEXT, scavengeLink: TEXT, 'olderPoint?': ref('OlderScavengePoint'), 'waiting?': ref('OlderScavengePoint'), ...TRACES }, 'Empty texts when none runs. `olderPoint`: to which the run goes; `waiting`: to which the next start goes, unless with `startAfresh`.'),
+  ScavengeLast: documentOf<LastDocument>({ scavengeId: UUID, scavengeLink: TEXT, scavengeResult: oneOf('Unknown', 'InProgress', 'Success', 'Stopped', 'Errored', 'Interrupted'), 'error?': TEXT, 'olderPoint?': ref('OlderScavengePoint'), 'waiting?': ref('OlderScavengePoint'), ...TRACES }),
+  ScavengeProgress: documentOf<ProgressDocument>({
     scavengeId: UUID, phase: oneOf('Starting', 'Accumulation', 'Calculation', 'Chunk execution', 'Chunk merging', 'Index execution', 'Cleaning'), chunksDone: COUNT, chunksTotal: COUNT,
     bytesDone: COUNT, bytesTotal: COUNT, bytesReclaimed: { type: 'integer', description: 'Negative when files grew.' }, startedAt: TIME, elapsedSeconds: SECONDS,
     remainingSeconds: { type: ['number', 'null'], description: 'Of this phase, at its speed so far; null before it can be told.' },
     'tracesRemainSeconds?': { type: 'number', minimum: 0, description: 'On object storage: for so long behind its end traces remain of what it removes.' },
     'phaseShare?': { type: 'number', minimum: 0, maximum: 1, description: 'Share of the phase that is done.' }, 'olderPoint?': ref('OlderScavengePoint'),
   }),
-  DryRunReport: object({
-    scavengeId: UUID, threshold: INTEGER, point: object({ position: COUNT, eventNumber: COUNT, effectiveNow: TIME }),
-    chunks: arrayOf(object({ file: TEXT, start: COUNT, end: COUNT, weight: { type: 'number' }, records: COUNT, discardable: COUNT, redactable: COUNT, bytes: COUNT, bytesReclaimable: INTEGER, wouldExecute: BOOLEAN })),
-    totals: object({ chunks: COUNT, records: COUNT, discardable: COUNT, redactable: COUNT, bytes: COUNT, bytesReclaimable: INTEGER, chunksExecuted: COUNT }),
+  DryRunReport: documentOf<DryRunDocument>({
+    scavengeId: UUID, threshold: INTEGER, point: documentOf<DryRunDocument['point']>({ position: COUNT, eventNumber: COUNT, effectiveNow: TIME }),
+    chunks: arrayOf(documentOf<DryRunDocument['chunks'][number]>({ file: TEXT, start: COUNT, end: COUNT, weight: { type: 'number' }, records: COUNT, discardable: COUNT, redactable: COUNT, bytes: COUNT, bytesReclaimable: INTEGER, wouldExecute: BOOLEAN })),
+    totals: documentOf<DryRunDocument['totals']>({ chunks: COUNT, records: COUNT, discardable: COUNT, redactable: COUNT, bytes: COUNT, bytesReclaimable: INTEGER, chunksExecuted: COUNT }),
     'waiting?': ref('OlderScavengePoint'),
   }),
-  Explanation: object({
+  Explanation: documentOf<ExplanationDocument>({
     stream: TEXT, lastEventNumber: { type: 'integer', minimum: -1 }, metadata: { anyOf: [{ type: 'null' }, ref('StreamMetadata')] },
-    rules: arrayOf(object({ rule: RULE, value: { type: ['number', 'string', 'boolean'] } })),
-    removed: arrayOf(object({ from: COUNT, to: COUNT, count: COUNT, bytes: COUNT, rule: RULE })),
-    kept: arrayOf(object({ from: COUNT, to: COUNT, count: COUNT, why: TEXT })),
-    'redacted?': object({ number: COUNT, bytes: COUNT }, 'The last event of a deleted stream, which stays without its data.'),
-    'ignored?': { ...arrayOf(object({ key: { type: ['string', 'null'] }, value: TEXT, why: TEXT })), description: 'What of the metadata has no effect, and why.' },
-    'waiting?': { allOf: [ref('OlderScavengePoint')], type: 'object', required: ['leaves'], properties: { leaves: arrayOf(object({ from: COUNT, to: COUNT, count: COUNT, bytes: COUNT, rule: RULE })) }, description: 'To which the next start goes all the same, and what of `removed` it leaves.' },
+    rules: arrayOf(documentOf<ExplanationDocument['rules'][number]>({ rule: RULE, value: { type: ['number', 'string', 'boolean'] } })),
+    removed: arrayOf(documentOf<ExplanationDocument['removed'][number]>({ from: COUNT, to: COUNT, count: COUNT, bytes: COUNT, rule: RULE })),
+    kept: arrayOf(documentOf<ExplanationDocument['kept'][number]>({ from: COUNT, to: COUNT, count: COUNT, why: TEXT })),
+    'redacted?': documentOf<NonNullable<ExplanationDocument['redacted']>>({ number: COUNT, bytes: COUNT }, 'The last event of a deleted stream, which stays without its data.'),
+    'ignored?': { ...arrayOf(documentOf<NonNullable<ExplanationDocument['ignored']>[number]>({ key: { type: ['string', 'null'] }, value: TEXT, why: TEXT })), description: 'What of the metadata has no effect, and why.' },
+    'waiting?': { allOf: [ref('OlderScavengePoint')], type: 'object', required: ['leaves'], properties: { leaves: arrayOf(documentOf<ExplanationDocument['removed'][number]>({ from: COUNT, to: COUNT, count: COUNT, bytes: COUNT, rule: RULE })) }, description: 'To which the next start goes all the same, and what of `removed` it leaves.' },
   }),
-  ReloadResult: object({
-    options: arrayOf(object({ name: TEXT, from: TEXT, to: TEXT }, 'Secret values are masked.')),
+  ReloadResult: documentOf<ReloadResult>({
+    options: arrayOf(documentOf<ReloadResult['options'][number]>({ name: TEXT, from: TEXT, to: TEXT }, 'Secret values are masked.')),
     ignoredOptions: { ...arrayOf(TEXT), description: 'Options whose new value needs a restart.' },
     certificatesChanged: BOOLEAN,
     certificates: { ...arrayOf(ref('Certificate')), description: 'Those in force now; none without TLS.' },
   }),
-  Certificate: object({ kind: oneOf('node', 'intermediate', 'root'), subject: TEXT, serial: TEXT, thumbprint: TEXT, notAfter: TIME, daysLeft: { type: 'number' } }),
-  MergeIndexes: object({ mergeIndexesId: UUID }),
-  Message: object({ message: TEXT }),
-  LoginEcho: object({
-    data: object({ loginName: TEXT, fullName: TEXT, groups: arrayOf(TEXT), 'dateLastUpdated?': { type: ['string', 'null'], format: 'date-time' } }),
+  Certificate: documentOf<LoadedCertificate>({ kind: oneOf('node', 'intermediate', 'root'), subject: TEXT, serial: TEXT, thumbprint: TEXT, notAfter: TIME, daysLeft: { type: 'number' } }),
+  MergeIndexes: documentOf<MergeIndexesDocument>({ mergeIndexesId: UUID }),
+  Message: documentOf<MessageDocument>({ message: TEXT }),
+  LoginEcho: documentOf<IdentityDocument>({
+    data: documentOf<IdentityDocument['data']>({ loginName: TEXT, fullName: TEXT, groups: arrayOf(TEXT), 'dateLastUpdated?': { type: ['string', 'null'], format: 'date-time' } }),
     success: BOOLEAN,
   }),
 };

@@ -1,26 +1,28 @@
-import { arrayOf, BOOLEAN, failing, json, object, ok, oneOf, problems, query, ref, TIME, UUID } from './parts.ts';
+import type { NodeOutcome } from '../../core/auto-scavenge/api.ts';
+import { arrayOf, BOOLEAN, documentOf, failing, json, object, ok, oneOf, problems, query, ref, TIME, UUID } from './parts.ts';
 import type { OperationDoc, Schema } from '../http/route.ts';
+import type { EnabledDocument, ScheduleDocument, TimesDocument } from '../documents/scavenging.ts';
 
 /** The OpenAPI document of auto-scavenge. */
 
 const EMPTY: Schema = { type: 'object', additionalProperties: false };
 const orNull = (schema: Schema): Schema => ({ anyOf: [{ type: 'null' }, schema] });
-const NODE = object({
+const NODE = documentOf<NodeOutcome>({
   node: { type: 'string', description: 'Its address, `host:port`.' }, state: oneOf('waiting', 'running', 'completed'),
   scavengeId: { ...orNull(UUID), description: 'The scavenge on that node; null before it began.' }, result: orNull(oneOf('Success', 'Stopped', 'Errored')),
 });
 
 export const AUTO_SCAVENGE_SCHEMAS: Readonly<Record<string, Schema>> = {
-  AutoScavengeEnabled: object({ enabled: BOOLEAN, 'reason?': { type: 'string', description: 'Why it is off.' } }),
-  AutoScavengeStatus: object({
+  AutoScavengeEnabled: documentOf<EnabledDocument>({ enabled: BOOLEAN, 'reason?': { type: 'string', description: 'Why it is off.' } }),
+  AutoScavengeStatus: documentOf<ScheduleDocument>({
     state: oneOf('NotConfigured', 'Waiting', 'InProgress', 'Pausing', 'Paused'),
     schedule: { type: ['string', 'null'], description: 'As configured, in single spaces; null when never configured.' },
     timeUntilNextCycle: { type: ['string', 'null'], pattern: '^(\\d+\\.)?\\d\\d:\\d\\d:\\d\\d(\\.\\d{7})?$', description: '`[days.]hh:mm:ss[.fraction]`; zero while a cycle is under way; null without a schedule.' },
-    cycle: orNull(object({ clusterScavengeId: UUID, startedAt: TIME, nodes: arrayOf(NODE) }, 'The cycle under way.')),
-    lastCycle: orNull(object({ clusterScavengeId: UUID, completedAt: TIME, nodes: arrayOf(NODE) }, 'The cycle that was completed last.')),
+    cycle: orNull(documentOf<NonNullable<ScheduleDocument['cycle']>>({ clusterScavengeId: UUID, startedAt: TIME, nodes: arrayOf(NODE) }, 'The cycle under way.')),
+    lastCycle: orNull(documentOf<NonNullable<ScheduleDocument['lastCycle']>>({ clusterScavengeId: UUID, completedAt: TIME, nodes: arrayOf(NODE) }, 'The cycle that was completed last.')),
     'waiting?': { ...ref('OlderScavengePoint'), description: 'Of a scavenge of the node that was asked, which did not end: the next cycle goes on with it, up to this point, and leaves the rest to the cycle after it.' },
   }),
-  AutoScavengeTimes: object({ schedule: { type: 'string', description: 'In single spaces.' }, zone: { type: 'string', description: 'Name of the time zone.' }, times: { ...arrayOf(TIME), description: 'Fewer than were asked for where it does not come round so often.' } }),
+  AutoScavengeTimes: documentOf<TimesDocument>({ schedule: { type: 'string', description: 'In single spaces.' }, zone: { type: 'string', description: 'Name of the time zone.' }, times: { ...arrayOf(TIME), description: 'Fewer than were asked for where it does not come round so often.' } }),
   AutoScavengeSchedule: object({ schedule: { type: 'string', description: 'Minute, hour, day of month, month, day of week: numbers, names, `*`, `,`, `-`, `/`.' } }),
 };
 

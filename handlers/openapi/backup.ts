@@ -1,4 +1,5 @@
-import { arrayOf, BINARY, BOOLEAN, COUNT, failing, INTEGER, json, media, object, ok, oneOf, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
+import { arrayOf, BINARY, BOOLEAN, COUNT, documentOf, failing, INTEGER, json, media, object, ok, oneOf, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
+import type { BackupDocument, BackupProgressDocument, BackupsDocument, BackupStartedDocument, BackupStatusDocument, CheckDocument, ChecksDocument, CheckStartedDocument, HoldDocument, SnapshotDocument } from '../documents/backup.ts';
 import type { HeaderDoc, OperationDoc, Schema } from '../http/route.ts';
 
 /** The OpenAPI document of backups. */
@@ -10,40 +11,40 @@ const TIME_OR_NULL: Schema = { type: ['string', 'null'], format: 'date-time' };
 const orNull = (schema: Schema): Schema => ({ anyOf: [{ type: 'null' }, schema] });
 
 export const BACKUP_SCHEMAS: Readonly<Record<string, Schema>> = {
-  BackupStarted: object({ backupId: UUID }),
+  BackupStarted: documentOf<BackupStartedDocument>({ backupId: UUID }),
   BackupOptions: object({ 'pauseScavenge?': { ...BOOLEAN, description: 'Stop a scavenge that runs, and go on with it afterwards.' } }),
-  Backups: object({
-    backups: arrayOf(object({
+  Backups: documentOf<BackupsDocument>({
+    backups: arrayOf(documentOf<BackupDocument>({
       id: UUID, createdAt: { ...TIME, description: 'Everything acknowledged before is in it.' }, logEnd: { ...COUNT, description: 'Position in the log.' },
       shippedEnd: { ...COUNT, description: 'End of the log that was shipped after the backup.' }, shippedAt: TIME, sizeBytes: { ...COUNT, description: 'Of the files that it restores.' },
       cause: oneOf('manual', 'scheduled', 'shipping'), nodeId: UUID,
     })),
   }),
-  BackupProgress: object({
+  BackupProgress: documentOf<BackupProgressDocument>({
     backupId: UUID, phase: oneOf('Starting', 'Copying', 'Pruning'), bytesDone: COUNT, bytesTotal: { ...COUNT, description: 'Of all files; 0 before they are known.' }, startedAt: TIME, elapsedSeconds: SECONDS,
     remainingSeconds: { type: ['number', 'null'], minimum: 0, description: 'At the speed so far; null before it can be told.' },
   }),
-  BackupStatus: object({
+  BackupStatus: documentOf<BackupStatusDocument>({
     repository: TEXT_OR_NULL, schedule: TEXT_OR_NULL, shipEverySeconds: { type: ['number', 'null'], description: 'Null where the log is not shipped.' },
-    newest: orNull(object({ id: UUID, createdAt: TIME, logEnd: COUNT }, 'As the node knows it: it looks every few minutes.')), restorable: orNull(object({ position: COUNT, at: TIME }, 'How far a restore of the newest state reaches.')),
+    newest: orNull(documentOf<NonNullable<BackupStatusDocument['newest']>>({ id: UUID, createdAt: TIME, logEnd: COUNT }, 'As the node knows it: it looks every few minutes.')), restorable: orNull(documentOf<NonNullable<BackupStatusDocument['restorable']>>({ position: COUNT, at: TIME }, 'How far a restore of the newest state reaches.')),
     unshippedBytes: { type: ['integer', 'null'], description: 'What would be lost with the node; null where the log is not shipped.' }, shipLagSeconds: { type: ['number', 'null'] }, provenAt: { ...TIME_OR_NULL, description: 'When a drill last passed.' },
-    verified: orNull(object({ at: TIME, errors: COUNT }, 'The last verification since the start of the node.')), current: orNull(ref('BackupProgress')), last: orNull(object({ backupId: UUID, result: oneOf('Success', 'Aborted', 'Failed'), error: TEXT_OR_NULL }, 'The last backup since the start of the node.')),
-    commands: orNull(object({ restore: TEXT, restoreToTime: TEXT, list: TEXT, verify: TEXT, drill: TEXT }, 'To be typed elsewhere; they hold no secrets.')),
+    verified: orNull(documentOf<NonNullable<BackupStatusDocument['verified']>>({ at: TIME, errors: COUNT }, 'The last verification since the start of the node.')), current: orNull(ref('BackupProgress')), last: orNull(documentOf<NonNullable<BackupStatusDocument['last']>>({ backupId: UUID, result: oneOf('Success', 'Aborted', 'Failed'), error: TEXT_OR_NULL }, 'The last backup since the start of the node.')),
+    commands: orNull(documentOf<NonNullable<BackupStatusDocument['commands']>>({ restore: TEXT, restoreToTime: TEXT, list: TEXT, verify: TEXT, drill: TEXT }, 'To be typed elsewhere; they hold no secrets.')),
   }),
-  BackupCheckStarted: object({ checkId: UUID }),
-  BackupChecks: object({ checks: { ...arrayOf(object({
+  BackupCheckStarted: documentOf<CheckStartedDocument>({ checkId: UUID }),
+  BackupChecks: documentOf<ChecksDocument>({ checks: { ...arrayOf(documentOf<CheckDocument>({
     checkId: UUID, kind: oneOf('verify', 'drill'), state: oneOf('running', 'done', 'failed', 'aborted'), phase: TEXT_OR_NULL, bytesDone: COUNT, bytesTotal: COUNT, startedAt: TIME, endedAt: TIME_OR_NULL, elapsedSeconds: SECONDS,
     error: { ...TEXT_OR_NULL, description: 'What ended it, for `failed`.' }, isGood: { type: ['boolean', 'null'], description: 'Nothing wrong was found; null before the end.' },
     report: { type: ['object', 'null'], description: 'Counts, and in `findings` the first hundred things that are wrong: `where`, `kind`, `message`.' },
   })), description: 'Newest first.' } }),
-  BackupHold: object({
+  BackupHold: documentOf<HoldDocument>({
     holdId: UUID, expiresAt: { ...TIME, description: 'When it ends unless it is used before.' }, nodeId: UUID, takenAt: { ...TIME, description: 'Everything acknowledged before is in the files.' },
     logEnd: { ...COUNT, description: 'Position in the log up to which the files hold it.' }, files: COUNT, sizeBytes: { ...COUNT, description: 'Of all files.' },
   }),
-  BackupFiles: object({
+  BackupFiles: documentOf<SnapshotDocument>({
     nodeId: UUID, takenMs: { type: 'number', description: 'Milliseconds since 1970.' }, chunkSizeBytes: COUNT,
-    checkpoints: object({ writer: COUNT, chaser: COUNT, epoch: INTEGER, proposal: INTEGER }),
-    files: { ...arrayOf(object({ path: TEXT, kind: oneOf('index-map', 'existence-checkpoint', 'existence-filter', 'index-table', 'bloom-filter', 'scavenge-database', 'proof', 'checkpoint', 'chunk', 'ongoing-chunk'), sizeBytes: COUNT })), description: 'In the order in which they have to be copied.' },
+    checkpoints: documentOf<SnapshotDocument['checkpoints']>({ writer: COUNT, chaser: COUNT, epoch: INTEGER, proposal: INTEGER }),
+    files: { ...arrayOf(documentOf<SnapshotDocument['files'][number]>({ path: TEXT, kind: oneOf('index-map', 'existence-checkpoint', 'existence-filter', 'index-table', 'bloom-filter', 'scavenge-database', 'proof', 'checkpoint', 'chunk', 'ongoing-chunk'), sizeBytes: COUNT })), description: 'In the order in which they have to be copied.' },
   }),
 };
 

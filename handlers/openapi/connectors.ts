@@ -1,5 +1,6 @@
+import type { ConfiguredDocument, ConnectorConfigurationDocument, ConnectorDocument, ConnectorsDocument, ConnectorSettingsDocument, RejectionDocument, RejectionsDocument, RpcStatusDocument, ScriptTestDocument } from '../documents/connectors.ts';
 import type { BodyDoc, HeaderDoc, OperationDoc, ResponseDoc, Schema } from '../http/route.ts';
-import { arrayOf, BOOLEAN, INTEGER, json, object, ok, oneOf, PROBLEMS, query, ref, segment, TEXT, TIME } from './parts.ts';
+import { arrayOf, BOOLEAN, documentOf, INTEGER, json, object, ok, oneOf, PROBLEMS, query, ref, segment, TEXT, TIME } from './parts.ts';
 
 /** The OpenAPI document of connectors. */
 
@@ -10,30 +11,30 @@ const NESTED: Schema = { type: 'object', description: 'The same settings, nested
 const GIVEN: Schema = { type: 'object', description: 'Flat or nested, with texts, numbers, booleans and lists. `skippedStatus` is what senders are answered whose call the script skips: 200, 202, 204 or 400, which it is unless given. `streams` is a list of the streams that the connector may write to, with `*` at the end of a name for all that begin so; without it, every stream that does not begin with `$`. A secret given as `********` keeps the stored one.' };
 
 export const CONNECTOR_SCHEMAS: Readonly<Record<string, Schema>> = {
-  Connector: object({
+  Connector: documentOf<ConnectorDocument>({
     connectorId: TEXT, instanceTypeName: oneOf('webhook-source'), name: TEXT, state: oneOf(...STATES), stateUpdateTime: TIME, 'settings?': FLAT, 'configuration?': NESTED, settingsUpdateTime: TIME,
-    createTime: TIME, updateTime: TIME, 'deleteTime?': TIME, 'errorDetails?': object({ code: INTEGER, message: TEXT }, 'Why a connector could not run.'),
+    createTime: TIME, updateTime: TIME, 'deleteTime?': TIME, 'errorDetails?': documentOf<NonNullable<ConnectorDocument['errorDetails']>>({ code: INTEGER, message: TEXT }, 'Why a connector could not run.'),
   }),
-  ConnectorList: object({ items: arrayOf(ref('Connector')), totalSize: { type: 'integer', description: 'Connectors on this page.' } }),
-  ConnectorSettings: object({ settings: FLAT, settingsUpdateTime: TIME }),
-  ConnectorConfiguration: object({ configuration: NESTED, configurationUpdateTime: TIME }),
+  ConnectorList: documentOf<ConnectorsDocument>({ items: arrayOf(ref('Connector')), totalSize: { type: 'integer', description: 'Connectors on this page.' } }),
+  ConnectorSettings: documentOf<ConnectorSettingsDocument>({ settings: FLAT, settingsUpdateTime: TIME }),
+  ConnectorConfiguration: documentOf<ConnectorConfigurationDocument>({ configuration: NESTED, configurationUpdateTime: TIME }),
   NewSettings: { ...GIVEN, description: `${GIVEN['description'] as string} All of them may stand in a member \`settings\` or \`configuration\`, as GET gives them.` },
   NewConnector: object({ 'name?': TEXT_OR_NULL, 'settings?': GIVEN, 'configuration?': { ...GIVEN, description: 'Instead of `settings`; goes before them unless it is empty.' } }),
   NewConnectorName: object({ name: TEXT }),
-  Rejections: object({
+  Rejections: documentOf<RejectionsDocument>({
     connectorId: TEXT,
-    rejections: { ...arrayOf(object({
+    rejections: { ...arrayOf(documentOf<RejectionDocument>({
       eventNumber: { type: 'integer', minimum: 0 }, time: { type: ['string', 'null'], format: 'date-time' }, status: { type: ['integer', 'null'], description: 'What the caller was answered.' }, reason: TEXT, headers: { ...arrayOf(TEXT), description: 'Names of headers, without their values.' },
       'deliveryId?': TEXT, 'suppressed?': { type: 'integer', description: 'Calls refused before this one that were only counted: ten a minute are noted.' },
     })), description: 'Newest first.' },
   }),
   ScriptTest: object({ 'settings?': { ...GIVEN, description: 'Tried instead of what is stored; the connector need not exist, and secrets are not looked at.' }, body: { description: 'A string is the text of the payload; anything else is the payload.' }, 'headers?': { type: 'object', additionalProperties: TEXT }, 'query?': { type: 'object', additionalProperties: TEXT } }),
-  ScriptTestResult: object({
+  ScriptTestResult: documentOf<ScriptTestDocument>({
     outcome: oneOf('routed', 'skipped', 'failed', 'timed-out', 'unavailable', 'invalid-json'), stream: TEXT_OR_NULL, schema: TEXT_OR_NULL, error: TEXT_OR_NULL, durationMs: { type: 'number', minimum: 0 },
   }),
   Nothing: object({}),
-  Configured: object({ 'warnings?': { ...arrayOf(TEXT), description: 'What is allowed and yet worth a thought: an unsigned connector without `streams`.' } }),
-  RpcStatus: object({ code: { type: 'integer', description: 'Number of a gRPC status code.' }, message: TEXT, details: arrayOf({ type: 'object', properties: { '@type': TEXT }, required: ['@type'] }) }, 'Why a request about connectors failed.'),
+  Configured: documentOf<ConfiguredDocument>({ 'warnings?': { ...arrayOf(TEXT), description: 'What is allowed and yet worth a thought: an unsigned connector without `streams`.' } }),
+  RpcStatus: documentOf<RpcStatusDocument>({ code: { type: 'integer', description: 'Number of a gRPC status code.' }, message: TEXT, details: arrayOf({ type: 'object', properties: { '@type': TEXT }, required: ['@type'] }) }, 'Why a request about connectors failed.'),
 };
 
 const BY_STATUS: Readonly<Record<number, ResponseDoc>> = {

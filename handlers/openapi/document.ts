@@ -1,15 +1,16 @@
+import type { ProblemDocument } from '../documents/problem.ts';
 import { isChange } from '../http/browsers.ts';
 import type { Access, App, Call, Reply } from '../http/context.ts';
-import { isConnectorPath, isIngestPath, isPresent } from '../http/presence.ts';
+import { isPresent } from '../http/presence.ts';
 import { commonHeaders } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
-import type { HeaderDoc, Operation, OperationDoc, ParameterDoc, ResponseDoc, Route, Schema } from '../http/route.ts';
+import type { HeaderDoc, Operation, OperationDoc, ParameterDoc, ResponseDoc, Route, Schema, Tag } from '../http/route.ts';
 import { sharedBody } from '../http/shared-body.ts';
 import { ADMIN_DOCS, ADMIN_SCHEMAS } from './administration.ts';
 import { AUTO_SCAVENGE_SCHEMAS } from './auto-scavenge.ts';
 import { BACKUP_SCHEMAS } from './backup.ts';
 import { CLUSTER_SCHEMAS } from './cluster.ts';
-import { CONNECTOR_SCHEMAS, connectorFailures, webhookFailures } from './connectors.ts';
+import { CONNECTOR_SCHEMAS } from './connectors.ts';
 import { ERASURE_SCHEMAS } from './erasure.ts';
 import { INSPECTION_SCHEMAS } from './inspection.ts';
 import { NODE_SCHEMAS } from './node.ts';
@@ -38,23 +39,23 @@ const PROBLEM: Schema = {
     reason: { type: 'string', description: 'Why it could not be loaded.' },
     success: { type: 'boolean', description: 'Of users routes: false.' },
     error: { type: 'string', description: 'Of users routes: the name of the failure.' },
-  },
+  } satisfies Record<keyof Omit<ProblemDocument, 'seen'>, Schema>,
   required: ['code', 'title', 'detail'],
 };
 
-/** First segments of paths, and what they are about. The first that fits counts. */
-const TAGS: readonly { readonly name: string; readonly description: string; readonly prefixes: readonly string[] }[] = [
-  { name: 'Streams', description: 'Appending and reading events.', prefixes: ['/streams/'] },
-  { name: 'Scavenging', description: 'Removing what was deleted or has expired.', prefixes: ['/admin/scavenge', '/admin/erasure', '/auto-scavenge/'] },
-  { name: 'Backup', description: 'Copies of the node\'s files, for the day on which they are lost.', prefixes: ['/admin/backup'] },
-  { name: 'Users', description: 'Who may log in, and the groups they are in.', prefixes: ['/users'] },
-  { name: 'Subscriptions', description: 'Groups whose consumers share out the events of a stream among themselves.', prefixes: ['/subscriptions'] },
-  { name: 'Connectors', description: 'Sources of webhooks.', prefixes: ['/connectors'] },
-  { name: 'Page', description: 'The page for browsers.', prefixes: ['/ui'] },
-  { name: 'Cluster', description: 'What members of a cluster ask of each other.', prefixes: ['/cluster/'] },
-  { name: 'Administration', description: 'Directing the node.', prefixes: ['/admin/'] },
-  { name: 'Node', description: 'Health, information, statistics.', prefixes: ['/'] },
-];
+/** What the headings are about, in their order. */
+const TAGS: Readonly<Record<Tag, string>> = {
+  Streams: 'Appending and reading events.',
+  Scavenging: 'Removing what was deleted or has expired.',
+  Backup: 'Copies of the node\'s files, for the day on which they are lost.',
+  Users: 'Who may log in, and the groups they are in.',
+  Subscriptions: 'Groups whose consumers share out the events of a stream among themselves.',
+  Connectors: 'Sources of webhooks.',
+  Page: 'The page for browsers.',
+  Cluster: 'What members of a cluster ask of each other.',
+  Administration: 'Directing the node.',
+  Node: 'Health, information, statistics.',
+};
 
 const WHO: Readonly<Record<Access, string>> = {
   probe: 'Anyone; credentials are not looked at.',
@@ -86,12 +87,12 @@ interface DocumentOptions {
 export function openApiDocument(routes: readonly Route[], options: DocumentOptions) {
   const paths: Record<string, Record<string, unknown>> = {};
   // Without security there are no users.
-  const present = options.isSecured ? routes : routes.filter(({ path }) => !path.startsWith('/users'));
+  const present = options.isSecured ? routes : routes.filter(({ feature }) => feature !== 'users');
   for (const route of present) {
-    const methods = Object.entries(route.operations).map(([method, operation]) => [method.toLowerCase(), operationObject(route.path, method, operation, options)]);
+    const methods = Object.entries(route.operations).map(([method, operation]) => [method.toLowerCase(), operationObject(route, method, operation, options)]);
     paths[pathTemplate(route.path)] = Object.fromEntries(methods);
   }
-  const used = new Set(present.map(({ path }) => tagOf(path)));
+  const used = new Set<string>(present.map(({ tag }) => tag));
   return {
     openapi: OPENAPI_VERSION,
     info: {
@@ -101,7 +102,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'The node that sent this document.' }],
-    tags: TAGS.filter(({ name }) => used.has(name)).map(({ name, description }) => ({ name, description })),
+    tags: Object.entries(TAGS).filter(([name]) => used.has(name)).map(([name, description]) => ({ name, description })),
     paths,
     components: {
       schemas: { Problem: PROBLEM, ...STREAM_SCHEMAS, ...ADMIN_SCHEMAS, ...AUTO_SCAVENGE_SCHEMAS, ...BACKUP_SCHEMAS, ...USER_SCHEMAS, ...SUBSCRIPTION_SCHEMAS, ...CONNECTOR_SCHEMAS, ...CLUSTER_SCHEMAS, ...PAGE_SCHEMAS, ...NODE_SCHEMAS, ...INSPECTION_SCHEMAS, ...ERASURE_SCHEMAS },
@@ -117,19 +118,20 @@ export function pathTemplate(path: string): string {
   return path.replace(/:(\w+)[+*?]?/g, '{$1}');
 }
 
-function operationObject(path: string, method: string, { access, doc }: Operation, { isSecured }: DocumentOptions) {
+function operationObject(route: Route, method: string, { access, doc }: Operation, { isSecured }: DocumentOptions) {
+  const { path, tag } = route;
   const { summary, description, body } = doc;
   const who = isSecured ? `Who may call it: ${WHO[access]}` : '';
   const text = [description, who].filter(Boolean).join('\n\n');
   return {
-    tags: [tagOf(path)],
+    tags: [tag],
     operationId: operationIdOf(path, method),
     summary,
     ...(text !== '' && { description: text }),
     security: !isSecured || UNASKED.has(access) ? [] : FOR_ANONYMOUS.has(access) ? [{}, { basic: [] }] : [{ basic: [] }],
     parameters: parametersOf(path, doc).map((parameter) => componentOr(PARAMETER_NAMES, 'parameters', parameter, parameterObject)),
     ...(body !== undefined && { requestBody: { ...(body.description !== undefined && { description: body.description }), required: body.required, content: body.content } }),
-    responses: Object.fromEntries(Object.entries(responsesOf(path, method, access, doc, isSecured)).map(([status, response]) => [status, componentOr(RESPONSE_NAMES, 'responses', response, responseObject)])),
+    responses: Object.fromEntries(Object.entries(responsesOf(route, method, access, doc, isSecured)).map(([status, response]) => [status, componentOr(RESPONSE_NAMES, 'responses', response, responseObject)])),
   };
 }
 
@@ -145,12 +147,12 @@ function parametersOf(path: string, doc: OperationDoc): readonly ParameterDoc[] 
 }
 
 /** What the operation says, and what every one of its access can answer. */
-function responsesOf(path: string, method: string, access: Access, doc: OperationDoc, isSecured: boolean): Readonly<Record<number, ResponseDoc>> {
+function responsesOf({ failures }: Route, method: string, access: Access, doc: OperationDoc, isSecured: boolean): Readonly<Record<number, ResponseDoc>> {
   const statuses = UNASKED.has(access) ? [] : !isSecured ? [500, 503] : REFUSING.has(access) ? [401, 403, 429, 500, 503] : [401, 429, 500, 503];
   // Some things are refused to everybody, such as to append to `$all`, and what changes something to pages of other origins.
   const always = isChange(method) || (!isSecured && access === 'stream') ? [403] : [];
-  const failures = isIngestPath(path) ? webhookFailures : isConnectorPath(path) ? connectorFailures : problems;
-  return { ...failures(...statuses, ...always), ...doc.responses };
+  const failed = failures?.docs ?? problems;
+  return { ...failed(...statuses, ...always), ...doc.responses };
 }
 
 const PARAMETER_NAMES = new Map<unknown, string>(Object.entries(PARAMETERS).map(([name, parameter]) => [parameter, name]));
@@ -188,10 +190,6 @@ function operationIdOf(path: string, method: string): string {
   return method.toLowerCase() + (words.length === 0 ? 'Root' : words.join(''));
 }
 
-function tagOf(path: string): string {
-  return TAGS.find(({ prefixes }) => prefixes.some((prefix) => path.startsWith(prefix)))!.name;
-}
-
 /** One for each app, not indented: half of it would be white space. */
 const documents = new WeakMap<App, Uint8Array<ArrayBuffer>>();
 
@@ -200,10 +198,10 @@ export function openApiRoute(routesFor: (options: App['options']) => readonly Ro
   const handler = (call: Call, app: App): Reply => {
     let document = documents.get(app);
     if (document === undefined) {
-      document = sharedBody(new TextEncoder().encode(JSON.stringify(openApiDocument(routesFor(app.options).filter(({ path }) => isPresent(app, path)), { version: app.options.version, isSecured: app.security !== null }))));
+      document = sharedBody(new TextEncoder().encode(JSON.stringify(openApiDocument(routesFor(app.options).filter((route) => isPresent(app, route)), { version: app.options.version, isSecured: app.security !== null }))));
       documents.set(app, document);
     }
     return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', 'cache-control': 'max-age=300, public' }, body: document };
   };
-  return { path: '/openapi.json', methods: 'GET, OPTIONS', operations: { GET: operation('anyone', 'here', handler, ADMIN_DOCS.openApi) } };
+  return { path: '/openapi.json', tag: 'Node', methods: 'GET, OPTIONS', operations: { GET: operation('anyone', 'here', handler, ADMIN_DOCS.openApi) } };
 }

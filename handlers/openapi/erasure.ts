@@ -1,14 +1,16 @@
-import { arrayOf, BOOLEAN, COUNT, failing, json, object, ok, oneOf, problems, ref, segment, TEXT, TIME, UUID } from './parts.ts';
+import { arrayOf, BOOLEAN, COUNT, documentOf, failing, json, object, ok, oneOf, problems, ref, segment, TEXT, TIME, UUID } from './parts.ts';
 import type { OperationDoc, Schema } from '../http/route.ts';
+import type { ListedProofDocument, ProofDocument, ProofsDocument, ProofStartedDocument, ReportDocument } from '../documents/scavenging.ts';
+import type { MembersOf } from './parts.ts';
 
 /** The OpenAPI document of proofs of erasure. */
 
 const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
-const PROOF: Readonly<Record<string, Schema>> = {
+const PROOF: MembersOf<Omit<ListedProofDocument, 'events' | 'report'>> = {
   proofId: UUID, state: oneOf('running', 'done', 'failed', 'aborted'), stream: TEXT_OR_NULL, startedAt: TIME, endedAt: { type: ['string', 'null'], format: 'date-time' }, bytesDone: COUNT,
   bytesTotal: { ...COUNT, description: '0 before it is known.' }, elapsedSeconds: { type: 'number', minimum: 0 }, error: { ...TEXT_OR_NULL, description: 'What ended it, for `failed`.' },
 };
-const REPORT: Readonly<Record<string, Schema>> = {
+const REPORT: MembersOf<NonNullable<ListedProofDocument['report']>> = {
   isErased: { ...BOOLEAN, description: 'There is no trace.' }, isStreamKnown: { type: ['boolean', 'null'], description: 'False: nothing says that there ever was such a stream, so that nothing is proved; check its name. Null where no stream was named.' },
   files: COUNT, bytes: COUNT, traces: { ...COUNT, description: 'Places where something remains of an event.' }, redacted: { ...COUNT, description: 'Among the residues: last events of deleted streams that a scavenge has emptied.' }, residues: { ...COUNT, description: 'Places that tell that there was a stream, but nothing of what its events held.' },
 };
@@ -16,11 +18,11 @@ const orNull = (schema: Schema): Schema => ({ anyOf: [{ type: 'null' }, schema] 
 
 export const ERASURE_SCHEMAS: Readonly<Record<string, Schema>> = {
   ErasureWanted: object({ 'stream?': { ...TEXT_OR_NULL, description: 'All of whose events should be gone.' }, 'events?': { ...arrayOf(TEXT), description: 'Ids of events, 1 000 at most.' } }),
-  ErasureStarted: object({ proofId: UUID }),
-  ErasureProofs: object({ proofs: { ...arrayOf(object({ ...PROOF, events: { ...COUNT, description: 'How many ids were given.' }, report: orNull(object(REPORT)) })), description: 'Newest first.' } }),
-  ErasureProof: object({
+  ErasureStarted: documentOf<ProofStartedDocument>({ proofId: UUID }),
+  ErasureProofs: documentOf<ProofsDocument>({ proofs: { ...arrayOf(documentOf<ListedProofDocument>({ ...PROOF, events: { ...COUNT, description: 'How many ids were given.' }, report: orNull(documentOf<NonNullable<ListedProofDocument['report']>>(REPORT)) })), description: 'Newest first.' } }),
+  ErasureProof: documentOf<ProofDocument>({
     ...PROOF, events: arrayOf(TEXT),
-    report: orNull(object({ ...REPORT, findings: { ...arrayOf(object({ kind: oneOf('trace', 'residue'), file: TEXT, offset: COUNT, what: TEXT })), description: 'The first thousand.' }, hidden: { ...COUNT, description: 'Findings left out, of events in streams that the caller may not read.' } }, 'Of the files of the node that was asked; backups, other members and a bucket have copies of their own.')),
+    report: orNull(documentOf<ReportDocument>({ ...REPORT, findings: { ...arrayOf(documentOf<ReportDocument['findings'][number]>({ kind: oneOf('trace', 'residue'), file: TEXT, offset: COUNT, what: TEXT })), description: 'The first thousand.' }, hidden: { ...COUNT, description: 'Findings left out, of events in streams that the caller may not read.' } }, 'Of the files of the node that was asked; backups, other members and a bucket have copies of their own.')),
   }),
 };
 

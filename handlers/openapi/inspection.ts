@@ -1,4 +1,7 @@
-import { arrayOf, BOOLEAN, COUNT, INTEGER, json, object, ok, oneOf, problems, query, ref, TEXT, TIME } from './parts.ts';
+import type { ChunkMapView, ChunkView } from '../../core/log/api.ts';
+import { arrayOf, BOOLEAN, COUNT, documentOf, INTEGER, json, ok, oneOf, problems, query, ref, TEXT, TIME } from './parts.ts';
+import type { ActivityView, DiskView, LogLevelDocument, LogLineView, LogView, NodeWarning, OverviewView, WebhooksView } from '../documents/node.ts';
+import type { StreamDocument, StreamsDocument } from '../documents/streams.ts';
 import { LOG_LEVELS } from '../http/node-control.ts';
 import type { OperationDoc, Schema } from '../http/route.ts';
 
@@ -8,13 +11,13 @@ const NUMBER: Schema = { type: 'number' };
 const RATE: Schema = { type: ['number', 'null'] };
 
 export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
-  ChunkMap: object({
+  ChunkMap: documentOf<ChunkMapView>({
     version: { type: 'string', description: 'Of the set of files, for `since`. It stays while the file that is being written grows.' }, chunkSize: { ...COUNT, description: 'Bytes of log that a logical chunk holds.' },
     logEnd: { ...COUNT, description: 'Position in the log.' },
     chunks: { anyOf: [{ type: 'null' }, arrayOf(ref('ChunkFile'))], description: 'In log order; null where `since` is the version that holds.' },
   }),
-  StreamNames: object({
-    streams: { ...arrayOf(object({
+  StreamNames: documentOf<StreamsDocument>({
+    streams: { ...arrayOf(documentOf<StreamDocument>({
       stream: TEXT, lastEventNumber: { type: 'integer', minimum: -1, description: '-1 without events, 9223372036854775807 after a hard delete.' }, isDeleted: { ...BOOLEAN, description: 'It may be written again unless it was deleted for ever.' },
       position: { ...COUNT, description: 'In the log, of the event by which it was found.' }, eventNumber: { ...COUNT, description: 'Of the same event.' }, writtenAt: TIME,
     })), description: 'Newest first.' },
@@ -22,36 +25,36 @@ export const INSPECTION_SCHEMAS: Readonly<Record<string, Schema>> = {
     from: { ...COUNT, description: 'Position in the log at which this slice began.' }, to: { ...COUNT, description: 'Everything from here on has been looked at.' }, logEnd: COUNT,
     next: { type: ['string', 'null'], description: 'To go on with, as `from`; null when the beginning of the log was reached.' },
   }, 'A slice may find nothing and lead on.'),
-  LogLines: object({
+  LogLines: documentOf<LogView>({
     level: { ...oneOf(...LOG_LEVELS, 'off'), description: 'What is logged at all: this level, and more severe ones.' }, first: { ...COUNT, description: 'Number of the oldest line in memory.' },
     last: { ...COUNT, description: 'Number of the newest line.' }, missed: { ...COUNT, description: 'Lines behind `since` that are not in memory any more.' },
-    lines: arrayOf(object({
+    lines: arrayOf(documentOf<LogLineView>({
       sequence: { type: 'integer', minimum: 1, description: 'Grows by one from line to line, from the start of the node on.' }, time: TIME, level: oneOf(...LOG_LEVELS), message: TEXT, fields: { type: 'object' },
       'exception?': { type: 'string', description: 'Where an error came from.' },
     })),
   }),
-  LogLevel: object({ level: oneOf(...LOG_LEVELS) }),
-  Overview: object({
+  LogLevel: documentOf<LogLevelDocument>({ level: oneOf(...LOG_LEVELS) }),
+  Overview: documentOf<OverviewView>({
     time: TIME,
-    node: object({ version: TEXT, instanceId: TEXT, state: TEXT, address: TEXT, isSecure: BOOLEAN, authentication: oneOf('internal', 'insecure'), startedAt: TIME, uptimeSeconds: NUMBER, isMember: BOOLEAN }),
-    log: object({ end: COUNT, lastCommitPosition: INTEGER, chunks: COUNT, indexTables: COUNT, indexEntries: COUNT, indexEntriesInMemory: COUNT, bytesUnproven: { type: ['integer', 'null'], description: 'Null where the files are objects.' }, appendsQueued: COUNT, subscriptions: COUNT }),
-    disk: { anyOf: [{ type: 'null' }, object({ folder: TEXT, totalBytes: COUNT, freeBytes: COUNT, usedBytes: COUNT, chunkBytes: COUNT, indexBytes: COUNT, otherBytes: COUNT })], description: 'Null where data is not on a disk of the node. `otherBytes` are used by others.' },
-    activity: object({
+    node: documentOf<OverviewView['node']>({ version: TEXT, instanceId: TEXT, state: TEXT, address: TEXT, isSecure: BOOLEAN, authentication: oneOf('internal', 'insecure'), startedAt: TIME, uptimeSeconds: NUMBER, isMember: BOOLEAN }),
+    log: documentOf<OverviewView['log']>({ end: COUNT, lastCommitPosition: INTEGER, chunks: COUNT, indexTables: COUNT, indexEntries: COUNT, indexEntriesInMemory: COUNT, bytesUnproven: { type: ['integer', 'null'], description: 'Null where the files are objects.' }, appendsQueued: COUNT, subscriptions: COUNT }),
+    disk: { anyOf: [{ type: 'null' }, documentOf<DiskView>({ folder: TEXT, totalBytes: COUNT, freeBytes: COUNT, usedBytes: COUNT, chunkBytes: COUNT, indexBytes: COUNT, otherBytes: COUNT })], description: 'Null where data is not on a disk of the node. `otherBytes` are used by others.' },
+    activity: documentOf<ActivityView>({
       windowSeconds: RATE, appendsPerSecond: RATE, eventsWrittenPerSecond: RATE, eventsReadPerSecond: RATE, bytesWrittenPerSecond: RATE, bytesReadPerSecond: RATE, requestsPerSecond: RATE, appendP99Seconds: RATE, requestP99Seconds: RATE,
-      totals: object({ appends: COUNT, eventsWritten: COUNT, eventsRead: COUNT, bytesWritten: COUNT, bytesRead: COUNT, requests: COUNT }, 'Since the start of the node.'),
+      totals: documentOf<ActivityView['totals']>({ appends: COUNT, eventsWritten: COUNT, eventsRead: COUNT, bytesWritten: COUNT, bytesRead: COUNT, requests: COUNT }, 'Since the start of the node.'),
     }, 'Rates of about the last 10 seconds; null until two answers lie far enough apart. p99 are upper bounds.'),
-    process: object({ cpuPercent: NUMBER, memoryBytes: COUNT, heapBytes: COUNT }), connections: COUNT, certificates: { ...arrayOf(ref('Certificate')), description: 'Those in force; none without TLS.' },
-    licence: object({ source: oneOf('built-in', 'key', 'none'), expiresAt: { type: ['string', 'null'], format: 'date-time' }, refusal: { type: ['string', 'null'], description: 'Why auto-scavenge is not granted, and what to do.' } }),
-    warnings: { ...arrayOf(object({ code: TEXT, severity: oneOf('error', 'warning', 'info'), message: TEXT, todo: { type: 'string', description: 'What to do about it.' }, view: { type: 'string', description: 'Part of the administration that has more on it.' } })), description: 'The severest first.' },
+    process: documentOf<OverviewView['process']>({ cpuPercent: NUMBER, memoryBytes: COUNT, heapBytes: COUNT }), connections: COUNT, certificates: { ...arrayOf(ref('Certificate')), description: 'Those in force; none without TLS.' },
+    licence: documentOf<OverviewView['licence']>({ source: oneOf('built-in', 'key', 'none'), expiresAt: { type: ['string', 'null'], format: 'date-time' }, refusal: { type: ['string', 'null'], description: 'Why auto-scavenge is not granted, and what to do.' } }),
+    warnings: { ...arrayOf(documentOf<NodeWarning>({ code: TEXT, severity: oneOf('error', 'warning', 'info'), message: TEXT, todo: { type: 'string', description: 'What to do about it.' }, view: { type: 'string', description: 'Part of the administration that has more on it.' } })), description: 'The severest first.' },
   }),
-  WebhookActivity: object({
+  WebhookActivity: documentOf<WebhooksView>({
     windowSeconds: RATE,
-    connectors: { ...arrayOf(object({
+    connectors: { ...arrayOf(documentOf<WebhooksView['connectors'][number]>({
       connectorId: { type: 'string', description: 'Empty for calls to connectors that do not run.' }, calls: COUNT, outcomes: { type: 'object', additionalProperties: COUNT }, callsPerSecond: RATE,
       outcomesPerSecond: { type: ['object', 'null'], additionalProperties: NUMBER }, p99Seconds: RATE,
     })), description: 'Those that were called since the start of the node.' },
   }),
-  ChunkFile: object({
+  ChunkFile: documentOf<ChunkView>({
     file: TEXT, start: { ...COUNT, description: 'First logical chunk.' }, end: { ...COUNT, description: 'Last logical chunk: a merged file holds several.' }, startPosition: COUNT, endPosition: COUNT,
     bytes: { ...COUNT, description: 'Of the file.' }, dataBytes: { ...COUNT, description: 'Of the records in it.' }, isOngoing: { ...BOOLEAN, description: 'It is being written.' }, isScavenged: BOOLEAN,
     isCold: { ...BOOLEAN, description: 'It is an object in object storage.' }, records: { type: ['integer', 'null'], minimum: 0, description: 'Known of scavenged files only.' },

@@ -1,4 +1,5 @@
-import { arrayOf, BOOLEAN, COUNT, INTEGER, json, jsonOrText, media, object, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
+import { arrayOf, BOOLEAN, COUNT, documentOf, INTEGER, json, jsonOrText, media, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
+import type { AuditView, ChunkProofView, GossipDocument, InfoDocument, MemberDocument, MemberOnlyMembers, OptionView, PingDocument, ReadinessDocument, WelcomeDocument } from '../documents/node.ts';
 import type { HeaderDoc, OperationDoc, ResponseDoc, Schema } from '../http/route.ts';
 
 /** The OpenAPI document of health, information and statistics. */
@@ -8,34 +9,35 @@ const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
 const TYPE_ID: Schema = { type: 'integer', description: 'Means nothing to clients.' };
 
 export const NODE_SCHEMAS: Readonly<Record<string, Schema>> = {
-  Welcome: object({ name: TEXT, version: TEXT, links: { type: 'object', additionalProperties: TEXT }, hint: TEXT }),
-  Ping: object({ text: TEXT, msgTypeId: TYPE_ID, label: TEXT }),
-  Info: object({
-    dbVersion: TEXT, esVersion: TEXT, state: oneOf(...STATE.map((state) => state.toLowerCase())), features: object({ projections: BOOLEAN, userManagement: BOOLEAN, atomPub: BOOLEAN }),
-    authentication: object({ type: oneOf('internal', 'insecure'), properties: { type: 'null' } }),
+  Welcome: documentOf<WelcomeDocument>({ name: TEXT, version: TEXT, links: { type: 'object', additionalProperties: TEXT }, hint: TEXT }),
+  Ping: documentOf<PingDocument>({ text: TEXT, msgTypeId: TYPE_ID, label: TEXT }),
+  Info: documentOf<InfoDocument>({
+    dbVersion: TEXT, esVersion: TEXT, state: oneOf(...STATE.map((state) => state.toLowerCase())), features: documentOf<InfoDocument['features']>({ projections: BOOLEAN, userManagement: BOOLEAN, atomPub: BOOLEAN }),
+    authentication: documentOf<InfoDocument['authentication']>({ type: oneOf('internal', 'insecure'), properties: { type: 'null' } }),
   }),
-  Option: object({
+  Option: documentOf<OptionView>({
     name: TEXT, description: TEXT, group: TEXT, value: { type: 'string', description: '`********` for what is secret.' }, possibleValues: { anyOf: [{ type: 'null' }, arrayOf(TEXT)] },
-    configurationSource: TEXT, deprecationMessage: TEXT_OR_NULL, schema: object({ type: oneOf('boolean', 'integer', 'string') }),
+    configurationSource: TEXT, deprecationMessage: TEXT_OR_NULL, schema: documentOf<OptionView['schema']>({ type: oneOf('boolean', 'integer', 'string') }),
     defaultValue: { type: 'string', description: 'As people write it; empty for none.' }, isSecret: BOOLEAN, isReloadable: { ...BOOLEAN, description: 'A reload puts a new value into force.' },
     commandLine: { type: ['string', 'null'], description: 'How it is spelt on the command line; null for what is given in the environment only.' }, environment: { type: 'string', description: 'The name of its variable.' },
   }),
-  Gossip: object({ members: arrayOf(ref('Member')), serverIp: TEXT, serverPort: COUNT }),
-  Member: object({
+  Gossip: documentOf<GossipDocument>({ members: arrayOf(ref('Member')), serverIp: TEXT, serverPort: COUNT }),
+  // What members of a cluster tell beside it is not documented.
+  Member: documentOf<Omit<MemberDocument, keyof MemberOnlyMembers>>({
     instanceId: UUID, timeStamp: TIME, state: oneOf(...STATE), isAlive: BOOLEAN, internalTcpIp: TEXT, internalTcpPort: COUNT, internalSecureTcpPort: COUNT,
     externalTcpIp: TEXT, externalTcpPort: COUNT, externalSecureTcpPort: COUNT, httpEndPointIp: TEXT, httpEndPointPort: COUNT,
     lastCommitPosition: INTEGER, writerCheckpoint: INTEGER, chaserCheckpoint: INTEGER, epochPosition: INTEGER, epochNumber: INTEGER, epochId: UUID, nodePriority: INTEGER,
     isReadOnlyReplica: BOOLEAN, esVersion: TEXT,
   }, 'Ports of protocols that are not spoken are 0.'),
-  Readiness: object({
+  Readiness: documentOf<ReadinessDocument>({
     status: oneOf('ready', 'starting', 'stopping'), 'phase?': TEXT, 'bytesDone?': COUNT, 'bytesTotal?': COUNT, 'elapsedSeconds?': { type: 'number', minimum: 0 },
     'remainingSeconds?': { type: ['number', 'null'], description: 'Null while nothing can be said.' }, 'log?': ref('ChunkProofs'), 'audit?': ref('AuditHealth'),
   }, 'While the node starts, how far it is; of one that serves, how much of its log is proved, and whether its audit is written.'),
-  AuditHealth: object({
+  AuditHealth: documentOf<AuditView>({
     failing: { ...BOOLEAN, description: 'What is done is not being kept at the moment.' },
     entriesLost: { ...COUNT, description: 'Entries since the start that could not be kept.' },
   }),
-  ChunkProofs: object({
+  ChunkProofs: documentOf<ChunkProofView>({
     bytesUnproven: { ...COUNT, description: 'Of completed chunk files that were not compared with their checksum since they were written or changed.' },
     oldestProofSeconds: { type: ['integer', 'null'], minimum: 0, description: 'Since the file that was proved longest ago; null when none was.' },
   }),

@@ -1,4 +1,5 @@
-import { arrayOf, BINARY, BOOLEAN, json, media, object, ok, problems, ref, segment, TEXT } from './parts.ts';
+import { arrayOf, BINARY, BOOLEAN, documentOf, json, media, object, ok, problems, ref, segment, TEXT } from './parts.ts';
+import type { SessionDocument } from '../documents/users.ts';
 import type { HeaderDoc, OperationDoc, ResponseDoc, Schema } from '../http/route.ts';
 
 /** The OpenAPI document of the page. */
@@ -12,7 +13,7 @@ const NOT_MODIFIED: ResponseDoc = { description: 'What the caller has is the new
 const PAGE: Readonly<Record<number, ResponseDoc>> = { 200: ok('The page.', media(TEXT, 'text/html'), HEADERS), 304: NOT_MODIFIED };
 
 export const PAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
-  Session: object({
+  Session: documentOf<SessionDocument>({
     user: { type: ['string', 'null'], description: 'Null: nobody has logged in, or the node runs without users.' }, groups: arrayOf(TEXT),
     endsAt: { type: ['string', 'null'], format: 'date-time', description: 'Null for who is known otherwise, such as by Basic credentials.' },
     security: { ...BOOLEAN, description: 'False: everybody may do everything, and nobody logs in.' }, insecure: { ...BOOLEAN, description: 'The opposite.' },

@@ -36,6 +36,14 @@ export function object(members: Readonly<Record<string, Schema>>, description?: 
   };
 }
 
+/** Names of the members of a type, as `object` takes them. */
+export type MembersOf<T> = Readonly<Record<{ [K in keyof T & string]-?: {} extends Pick<T, K> ? `${K}?` : K }[keyof T & string], Schema>>;
+
+/** The schema of a document, which the compiler compares with its type: it has exactly the members of that, and they may be absent where they may be there. */
+export function documentOf<T extends object>(members: MembersOf<T>, description?: string): Schema {
+  return object(members, description);
+}
+
 /** The same schema for several media types. */
 export function media(schema: Schema, ...types: readonly string[]): MediaDocs {
   return Object.fromEntries(types.map((type) => [type, { schema }]));

@@ -1,4 +1,6 @@
-import { arrayOf, BINARY, BOOLEAN, CACHING, CURRENT_VERSION, failing, FROM_EVENT, FROM_POSITION, json, LOCATION, media, object, ok, oneOf, PARAMETERS, problems, ref, TEXT, TIME, UUID } from './parts.ts';
+import { arrayOf, BINARY, BOOLEAN, CACHING, CURRENT_VERSION, documentOf, failing, FROM_EVENT, FROM_POSITION, json, LOCATION, media, object, ok, oneOf, PARAMETERS, problems, ref, TEXT, TIME, UUID } from './parts.ts';
+import type { AuthorDocument, EntryDocument, EventDocument, EventMembers, FeedLinkDocument, LineDocument, PageDocument } from '../documents/streams.ts';
+import type { MembersOf } from './parts.ts';
 import type { MediaDocs, OperationDoc, ParameterDoc, ResponseDoc, Schema } from '../http/route.ts';
 
 /** The OpenAPI document of the paths under `/streams`. */
@@ -10,10 +12,11 @@ const NULL: Schema = { type: 'null' };
 const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
 
 /** Members of `embed=rich` and beyond, and of lines. */
-const RICH = (mark: '' | '?'): Record<string, Schema> => Object.fromEntries(Object.entries({
+const RICH: MembersOf<EventMembers> = {
   eventId: UUID, eventType: TEXT, eventNumber: EVENT_NUMBER, data: TEXT_OR_NULL, metaData: TEXT_OR_NULL, linkMetaData: TEXT_OR_NULL, streamId: TEXT, isJson: BOOLEAN,
   isMetaData: BOOLEAN, isLinkMetaData: BOOLEAN, isRedacted: BOOLEAN, positionEventNumber: EVENT_NUMBER, positionStreamId: TEXT,
-}).map(([name, schema]) => [name + mark, schema]));
+};
+const EMBEDDED = Object.fromEntries(Object.entries(RICH).map(([name, schema]) => [`${name}?`, schema])) as MembersOf<Partial<EventMembers>>;
 
 const LINK_TARGET = object({ href: TEXT, supportedContentTypes: arrayOf(TEXT) });
 
@@ -36,17 +39,17 @@ export const STREAM_SCHEMAS: Readonly<Record<string, Schema>> = {
       $acl: { type: 'object', description: 'Who may do what: names of users or groups.', properties: { $r: NAME_OR_NAMES, $w: NAME_OR_NAMES, $d: NAME_OR_NAMES, $mr: NAME_OR_NAMES, $mw: NAME_OR_NAMES } },
     },
   },
-  Feed: object({
+  Feed: documentOf<PageDocument>({
     title: TEXT, id: TEXT, updated: TIME, streamId: TEXT_OR_NULL, author: ref('Author'), headOfStream: BOOLEAN, selfUrl: TEXT_OR_NULL, eTag: TEXT_OR_NULL,
     links: arrayOf(ref('Link')), entries: arrayOf(ref('Entry')),
   }, 'A page of events. Entries are newest first, whatever the direction of the page; `previous` leads to newer events, `next` to older ones.'),
-  Entry: object({
-    ...RICH('?'), title: TEXT, id: TEXT, updated: TIME, author: ref('Author'), summary: TEXT, retryCount: { type: ['null', 'integer'], description: 'Of messages of persistent subscriptions: how often it was sent before.' }, content: { anyOf: [NULL, ref('Event')] }, links: arrayOf(ref('Link')),
+  Entry: documentOf<EntryDocument>({
+    ...EMBEDDED, title: TEXT, id: TEXT, updated: TIME, author: ref('Author'), summary: TEXT, retryCount: { type: ['null', 'integer'], description: 'Of messages of persistent subscriptions: how often it was sent before.' }, content: { anyOf: [NULL, ref('Event')] }, links: arrayOf(ref('Link')),
   }, 'An event in a feed. The optional members come with `embed`.'),
-  Author: object({ name: oneOf('EventStore', 'Kurrent') }),
-  Link: object({ uri: TEXT, relation: oneOf('self', 'first', 'last', 'next', 'previous', 'metadata', 'edit', 'alternate', 'ack', 'nack', 'ackAll', 'nackAll'), type: NULL }),
-  Event: object({ eventStreamId: TEXT, eventNumber: EVENT_NUMBER, eventType: TEXT, eventId: UUID, data: {}, metadata: {} }),
-  EventLine: object({ ...RICH(''), updated: TIME, position: { type: 'string', pattern: '^\\d+/\\d+$', description: 'Commit and prepare position in the log.' } }, 'An event as a line of JSON, and in the `data` of server-sent events.'),
+  Author: documentOf<AuthorDocument>({ name: oneOf('EventStore', 'Kurrent') }),
+  Link: documentOf<FeedLinkDocument>({ uri: TEXT, relation: oneOf('self', 'first', 'last', 'next', 'previous', 'metadata', 'edit', 'alternate', 'ack', 'nack', 'ackAll', 'nackAll'), type: NULL }),
+  Event: documentOf<EventDocument>({ eventStreamId: TEXT, eventNumber: EVENT_NUMBER, eventType: TEXT, eventId: UUID, data: {}, metadata: {} }),
+  EventLine: documentOf<LineDocument>({ ...RICH, updated: TIME, position: { type: 'string', pattern: '^\\d+/\\d+$', description: 'Commit and prepare position in the log.' } }, 'An event as a line of JSON, and in the `data` of server-sent events.'),
   StreamDescription: object({
     title: TEXT, description: TEXT,
     _links: object({ self: LINK_TARGET, stream: LINK_TARGET, streamSubscription: NULL }),

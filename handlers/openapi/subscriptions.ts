@@ -1,5 +1,9 @@
 import { STRATEGIES } from '../../core/persistent/api.ts';
-import { arrayOf, BOOLEAN, COUNT, failing, FROM_EVENT, INTEGER, json, LOCATION, media, object, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
+import { arrayOf, BOOLEAN, COUNT, documentOf, failing, FROM_EVENT, INTEGER, json, LOCATION, media, object, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
+import type { LinkDocument } from '../documents/link.ts';
+import type { ConnectionDocument, DetailsDocument, GroupConfigDocument, GroupDoneDocument, GroupMembers, GroupPageDocument, SummaryDocument } from '../documents/subscriptions.ts';
+import type { MessagesDocument } from '../documents/streams.ts';
+import type { MembersOf } from './parts.ts';
 import type { BodyDoc, MediaDocs, OperationDoc, ParameterDoc, Schema } from '../http/route.ts';
 
 /** The OpenAPI document of persistent subscriptions. */
@@ -10,32 +14,32 @@ const EVENT_NUMBER: Schema = { type: 'integer', minimum: -1, description: '-1 wh
 const POSITION: Schema = { ...TEXT_OR_NULL, description: 'A number, or a position such as `C:1024/P:1024`; null while it is unknown.' };
 const MESSAGE_TIMEOUT: Schema = { ...COUNT, description: 'What a consumer has for a message; 0 for ever.' };
 
-const config = {
+const config: MembersOf<GroupConfigDocument> = {
   resolveLinktos: BOOLEAN, 'startFrom?': { ...INTEGER, description: 'The start as a number; of groups of streams.' }, startPosition: { ...TEXT, description: 'The number of an event, `-1` for the end; of groups of `$all` a position.' },
   messageTimeoutMilliseconds: MESSAGE_TIMEOUT, extraStatistics: BOOLEAN, maxRetryCount: { ...INTEGER, description: 'A message that would be sent more often again is parked.' }, liveBufferSize: INTEGER, bufferSize: INTEGER, readBatchSize: INTEGER,
   preferRoundRobin: BOOLEAN, checkPointAfterMilliseconds: INTEGER, minCheckPointCount: INTEGER, maxCheckPointCount: INTEGER, maxSubscriberCount: { ...INTEGER, description: '0: any number.' }, namedConsumerStrategy: oneOf(...STRATEGIES),
-} satisfies Record<string, Schema>;
-const common = {
+};
+const common: MembersOf<GroupMembers> = {
   eventStreamId: TEXT, groupName: TEXT, parkedMessageUri: TEXT, getMessagesUri: TEXT, status: TEXT, averageItemsPerSecond: NUMBER, totalItemsProcessed: COUNT, lastProcessedEventNumber: EVENT_NUMBER,
   lastCheckpointedEventPosition: POSITION, lastKnownEventNumber: EVENT_NUMBER, lastKnownEventPosition: POSITION,
-} satisfies Record<string, Schema>;
-const links = (...rels: readonly string[]): Schema => arrayOf(object({ href: TEXT, rel: oneOf(...rels) }));
+};
+const links = (...rels: readonly string[]): Schema => arrayOf(documentOf<LinkDocument>({ href: TEXT, rel: oneOf(...rels) }));
 
 export const SUBSCRIPTION_SCHEMAS: Readonly<Record<string, Schema>> = {
-  SubscriptionConfig: object(config),
+  SubscriptionConfig: documentOf<GroupConfigDocument>(config),
   NewSubscriptionConfig: { ...object(Object.fromEntries(Object.entries(config).map(([name, schema]) => [name.endsWith('?') ? name : `${name}?`, schema])), 'What is left out is as clients have it; in a change it stays as it is.'), additionalProperties: true },
-  Subscription: object({ links: links('detail'), ...common, connectionCount: COUNT, totalInFlightMessages: COUNT, parkedMessageCount: COUNT }),
-  SubscriptionPage: object({ links: links('self'), offset: COUNT, count: COUNT, total: COUNT, subscriptions: arrayOf(ref('Subscription')) }),
-  SubscriptionDetails: object({
+  Subscription: documentOf<SummaryDocument>({ links: links('detail'), ...common, connectionCount: COUNT, totalInFlightMessages: COUNT, parkedMessageCount: COUNT }),
+  SubscriptionPage: documentOf<GroupPageDocument>({ links: links('self'), offset: COUNT, count: COUNT, total: COUNT, subscriptions: arrayOf(ref('Subscription')) }),
+  SubscriptionDetails: documentOf<DetailsDocument>({
     links: links('detail', 'replayParked'), config: ref('SubscriptionConfig'), ...common, countSinceLastMeasurement: COUNT, readBufferCount: COUNT, liveBufferCount: COUNT, retryBufferCount: COUNT,
     totalInFlightMessages: COUNT, outstandingMessagesCount: COUNT, parkedMessageCount: COUNT, connections: arrayOf(ref('SubscriptionConnection')), connectionCount: COUNT,
   }),
-  SubscriptionConnection: object({
+  SubscriptionConnection: documentOf<ConnectionDocument>({
     from: { ...TEXT, description: 'Address of the client.' }, username: TEXT, averageItemsPerSecond: NUMBER, totalItemsProcessed: COUNT, countSinceLastMeasurement: COUNT,
-    extraStatistics: arrayOf(object({ key: TEXT, value: INTEGER })), availableSlots: COUNT, inFlightMessages: COUNT, connectionName: TEXT,
+    extraStatistics: arrayOf(documentOf<ConnectionDocument['extraStatistics'][number]>({ key: TEXT, value: INTEGER })), availableSlots: COUNT, inFlightMessages: COUNT, connectionName: TEXT,
   }),
-  SubscriptionDone: object({ reason: TEXT, result: { type: 'string', const: 'Success' } }),
-  SubscriptionMessages: object({ title: TEXT, id: TEXT, updated: TIME, author: ref('Author'), headOfStream: BOOLEAN, links: arrayOf(ref('Link')), entries: arrayOf(ref('Entry')) }),
+  SubscriptionDone: documentOf<GroupDoneDocument>({ reason: TEXT, result: { type: 'string', const: 'Success' } }),
+  SubscriptionMessages: documentOf<MessagesDocument>({ title: TEXT, id: TEXT, updated: TIME, author: ref('Author'), headOfStream: BOOLEAN, links: arrayOf(ref('Link')), entries: arrayOf(ref('Entry')) }),
 };
 
 const GROUP = segment('group', 'Name of a group, escaped as UTF-8.', { type: 'string', minLength: 1 }, 'workers');

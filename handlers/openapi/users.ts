@@ -1,4 +1,7 @@
-import { arrayOf, BOOLEAN, failing, json, LOCATION, object, ok, oneOf, problems, ref, TEXT } from './parts.ts';
+import { arrayOf, BOOLEAN, documentOf, failing, json, LOCATION, object, ok, oneOf, problems, ref, TEXT } from './parts.ts';
+import type { LinkDocument } from '../documents/link.ts';
+import type { CurrentUserDocument, SuccessMembers, UserChangedDocument, UserDetailsDocument, UserDocument, UserMembers, UsersDocument } from '../documents/users.ts';
+import type { MembersOf } from './parts.ts';
 import type { BodyDoc, OperationDoc, ParameterDoc, Schema } from '../http/route.ts';
 
 /** The OpenAPI document of users. */
@@ -10,15 +13,15 @@ const TYPE_ID: Schema = { type: 'integer', description: 'Means nothing to client
 const FORMAT: Schema = { ...oneOf('strong', 'compatible', 'unknown'), description: 'In lists, where it was asked for: how the password is stored. Nothing matches an unknown one.' };
 
 /** What every answer about users ends with. */
-const ending = { success: BOOLEAN, error: { type: 'string', const: 'Success' }, msgTypeId: TYPE_ID, label: TEXT } satisfies Record<string, Schema>;
-const user = { loginName: TEXT, fullName: TEXT_OR_NULL, groups: arrayOf(TEXT), dateLastUpdated: TIME_OR_NULL, disabled: BOOLEAN } satisfies Record<string, Schema>;
+const ending: MembersOf<SuccessMembers> = { success: BOOLEAN, error: { type: 'string', const: 'Success' }, msgTypeId: TYPE_ID, label: TEXT };
+const user: MembersOf<UserMembers> = { loginName: TEXT, fullName: TEXT_OR_NULL, groups: arrayOf(TEXT), dateLastUpdated: TIME_OR_NULL, disabled: BOOLEAN };
 
 export const USER_SCHEMAS: Readonly<Record<string, Schema>> = {
-  User: object({ ...user, links: arrayOf(object({ href: TEXT, rel: oneOf('reset-password', 'change-password', 'edit', 'delete', 'enable', 'disable') })), 'passwordFormat?': FORMAT }),
-  UserDetails: object({ data: ref('User'), ...ending }),
-  UserList: object({ data: arrayOf(ref('User')), ...ending }),
-  CurrentUser: object({ data: object(user), ...ending }),
-  UserChanged: object({ loginName: TEXT, ...ending }),
+  User: documentOf<UserDocument>({ ...user, links: arrayOf(documentOf<LinkDocument>({ href: TEXT, rel: oneOf('reset-password', 'change-password', 'edit', 'delete', 'enable', 'disable') })), 'passwordFormat?': FORMAT }),
+  UserDetails: documentOf<UserDetailsDocument>({ data: ref('User'), ...ending }),
+  UserList: documentOf<UsersDocument>({ data: arrayOf(ref('User')), ...ending }),
+  CurrentUser: documentOf<CurrentUserDocument>({ data: documentOf<UserMembers>(user), ...ending }),
+  UserChanged: documentOf<UserChangedDocument>({ loginName: TEXT, ...ending }),
   NewUser: object({ loginName: TEXT, 'fullName?': TEXT_OR_NULL, 'groups?': { anyOf: [arrayOf(TEXT), { type: 'null' }] }, password: TEXT }),
   UserChange: object({ 'fullName?': TEXT_OR_NULL, 'groups?': { anyOf: [arrayOf(TEXT), { type: 'null' }] } }, 'What is left out stays as it is, and null makes it empty: `{}` changes nothing.'),
   NewPassword: object({ newPassword: TEXT }),

@@ -2,6 +2,7 @@ import { ALL_STREAM, DEFAULT_SETTINGS } from '../../core/persistent/api.ts';
 import type { GroupSettings, StartFrom } from '../../core/persistent/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { readJson } from '../http/body.ts';
+import type { GroupConfigDocument } from '../documents/subscriptions.ts';
 import type { App, Call } from '../http/context.ts';
 
 /** Settings of groups as JSON. Members are found in any case; those that mean nothing are ignored. */
@@ -91,7 +92,7 @@ class Members {
 }
 
 /** The settings as they are sent, with the start as it is kept. */
-export function configDocument(stream: string, startPosition: string, settings: GroupSettings) {
+export function configDocument(stream: string, startPosition: string, settings: GroupSettings): GroupConfigDocument {
   return {
     resolveLinktos: settings.resolveLinks, ...(stream === ALL_STREAM ? {} : { startFrom: Number(startPosition) }), startPosition, messageTimeoutMilliseconds: settings.messageTimeoutMs, extraStatistics: settings.extraStatistics,
     maxRetryCount: settings.maxRetryCount, liveBufferSize: settings.liveBufferSize, bufferSize: settings.historyBufferSize, readBatchSize: settings.readBatchSize, preferRoundRobin: settings.strategy === 'RoundRobin',

@@ -6,7 +6,7 @@ import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { indent, jsonString } from '../http/json-text.ts';
 import { COMPETING_KINDS, negotiate, PAGE_KINDS } from '../http/negotiate.ts';
-import { subscriptionsOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { ASK_AGAIN, changing, empty } from '../http/reply.ts';
 import { decodeSegment } from '../http/url.ts';
 import { withoutForbidden } from '../streams/access.ts';
@@ -15,7 +15,7 @@ import type { EmbedLevel } from '../streams/feed.ts';
 import { countOf, feedReply, numberOf, pageOptions, slicedReply } from '../streams/read.ts';
 import { mayProcess } from './changes.ts';
 import type { Group } from './changes.ts';
-import { groupUrl } from './documents.ts';
+import { groupUrl } from './group-documents.ts';
 
 /** Messages of groups over HTTP, taken and answered request by request. */
 
@@ -30,7 +30,7 @@ export function groupIn({ params }: Call): Group {
 
 /** GET `/subscriptions/{stream}/{group}[/{count}]`: what there is at once. Whoever gets it has the message timeout to answer. */
 export const takeMessages: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   const { stream, group } = groupIn(call);
   const chosen = negotiate(call, COMPETING_KINDS);
   const count = messagesOf(call.params['count']);
@@ -65,12 +65,12 @@ function messagesFeed(call: Call, named: Group, count: number, taken: readonly D
 }
 
 /** POST `…/ack/{id}` and `…/ack?ids=…`: what is unknown, or was answered, is ignored. */
-export const ack: Handler = (call, app) => answer(call, app, (stream, group, ids) => subscriptionsOf(call, app).ack(stream, group, ids));
+export const ack: Handler = (call, app) => answer(call, app, (stream, group, ids) => featureOf(call, app, 'subscriptions').ack(stream, group, ids));
 
 /** POST `…/nack/{id}` and `…/nack?ids=…`, with what is to become of them. */
 export const nack: Handler = (call, app) => {
   const action = actionOf(call);
-  return answer(call, app, (stream, group, ids) => subscriptionsOf(call, app).nack(stream, group, ids, action, ''));
+  return answer(call, app, (stream, group, ids) => featureOf(call, app, 'subscriptions').nack(stream, group, ids, action, ''));
 };
 
 async function answer(call: Call, app: App, carryOut: (stream: string, group: string, ids: readonly string[]) => Promise<void>): Promise<Reply> {
@@ -103,7 +103,7 @@ function actionOf(call: Call): NackAction {
 /** GET `/subscriptions/viewparkedmessages/{stream}/{group}/{event}/{backward|forward}/{count}`: for who may read the stream, of groups that there are. Links lead to the stream of what is parked itself. */
 export function parkedMessages(direction: 'backward' | 'forward'): Handler {
   return async (call, app) => {
-    const groups = subscriptionsOf(call, app);
+    const groups = featureOf(call, app, 'subscriptions');
     const { stream, group } = groupIn(call);
     const { event = '', count: asked = '' } = call.params;
     const chosen = negotiate(call, PAGE_KINDS);

@@ -3,23 +3,23 @@ import { SkuaError } from '../../core/base/errors.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { subscriptionsOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { adminJson, commonHeaders } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
+import type { GroupDoneDocument, GroupPageDocument } from '../documents/subscriptions.ts';
 import { SUBSCRIPTION_DOCS } from '../openapi/subscriptions.ts';
 import { ACTIONS, create, remove, replayParked, reset, targetOf, update } from './changes.ts';
 import { configOf, startFrom } from './config.ts';
-import { detailsDocument, groupUrl, summaryDocument } from './documents.ts';
+import { detailsDocument, groupUrl, summaryDocument } from './group-documents.ts';
 import { ack, groupIn, nack, parkedMessages, takeMessages } from './messages.ts';
 
 /** Persistent subscriptions over HTTP: groups are made, told of and deleted; messages.ts has what they do. The leader has them. */
 
 /** GET `/subscriptions`: all groups; a page of them where `offset` or `count` are given. */
 const listAll: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const page = pageOf(call);
   const all = await groups.list();
@@ -27,7 +27,7 @@ const listAll: Handler = async (call, app) => {
   const { offset, count } = page;
   const subscriptions = all.slice(offset, offset + count).map((info) => summaryDocument(call, info));
   const links = [{ href: call.url, rel: 'self' }];
-  return adminJson(call, 200, { links, offset, count: subscriptions.length, total: all.length, subscriptions });
+  return adminJson(call, 200, { links, offset, count: subscriptions.length, total: all.length, subscriptions } satisfies GroupPageDocument);
 };
 
 /** Groups of a page, where nothing is said. */
@@ -47,7 +47,7 @@ function integerOf(text: string, min: number, name: string): number {
 
 /** GET `/subscriptions/{stream}`. */
 const listOfStream: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const stream = decodeSegment(call.params['stream']!);
   const found = await groups.list(stream);
@@ -57,7 +57,7 @@ const listOfStream: Handler = async (call, app) => {
 
 /** GET `/subscriptions/{stream}/{group}/info`. */
 const details: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const { stream, group } = groupIn(call);
   return adminJson(call, 200, detailsDocument(call, await groups.info(stream, group)));
@@ -65,7 +65,7 @@ const details: Handler = async (call, app) => {
 
 /** PUT `/subscriptions/{stream}/{group}`: what is left out is as clients have it. */
 const createGroup: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const named = namedIn(call);
   if (named.stream === ALL_STREAM) throw new SkuaError('bad_request', 'A group of $all is made over gRPC, where it can have a filter. What is there already can be looked at, changed and deleted here.');
@@ -77,7 +77,7 @@ const createGroup: Handler = async (call, app) => {
 
 /** POST `/subscriptions/{stream}/{group}`: what is left out stays as it is. */
 const updateGroup: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const named = namedIn(call);
   const present = await groups.info(named.stream, named.group);
@@ -87,7 +87,7 @@ const updateGroup: Handler = async (call, app) => {
 
 /** DELETE `/subscriptions/{stream}/{group}`. */
 const deleteGroup: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   await remove(call, groups, namedIn(call));
   return succeeded(call);
@@ -95,7 +95,7 @@ const deleteGroup: Handler = async (call, app) => {
 
 /** POST `/subscriptions/{stream}/{group}/replayParked`. */
 const replay: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const named = namedIn(call);
   const stopAt = queryOf(call, 'stopAt');
@@ -105,7 +105,7 @@ const replay: Handler = async (call, app) => {
 
 /** POST `/subscriptions/{stream}/{group}/reset?from=…`: the reference has no such thing. */
 const resetGroup: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const named = namedIn(call);
   const from = queryOf(call, 'from');
@@ -116,7 +116,7 @@ const resetGroup: Handler = async (call, app) => {
 
 /** POST `/subscriptions/restart`. */
 const restart: Handler = async (call, app) => {
-  const groups = subscriptionsOf(call, app);
+  const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   await groups.restart();
   return succeeded(call);
@@ -128,9 +128,12 @@ function namedIn(call: Call): ReturnType<typeof groupIn> {
   return named;
 }
 
+const NOTHING_TO_SAY: GroupDoneDocument = { reason: '', result: 'Success' };
+const DONE = JSON.stringify(NOTHING_TO_SAY, null, 2);
+
 /** Clients parse every answer as JSON. */
 function succeeded(call: Call): Reply {
-  return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' }, body: '{\n  "reason": "",\n  "result": "Success"\n}' };
+  return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8' }, body: DONE };
 }
 
 const ALL = '/subscriptions';
@@ -144,7 +147,7 @@ const POST = 'POST, OPTIONS';
 const GET = 'GET, OPTIONS';
 
 /** The paths of persistent subscriptions. */
-export const SUBSCRIPTION_ROUTES: readonly Route[] = [
+export const SUBSCRIPTION_ROUTES = area({ tag: 'Subscriptions', feature: 'subscriptions' }, [
   { path: ALL, methods: GET, operations: { GET: operation('authenticated', 'leader', inRoom(listAll), SUBSCRIPTION_DOCS.listAll) } },
   {
     path: `${ALL}/restart`, methods: 'GET, POST, OPTIONS',
@@ -169,4 +172,4 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
       POST: operation('operators', 'leader', updateGroup, SUBSCRIPTION_DOCS.update, ACTIONS.update), DELETE: operation('operators', 'leader', deleteGroup, SUBSCRIPTION_DOCS.delete, ACTIONS.remove),
     },
   },
-];
+]);

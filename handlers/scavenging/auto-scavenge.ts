@@ -7,10 +7,11 @@ import { readJson } from '../http/body.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
-import { autoScavengeOf } from '../http/presence.ts';
+import { featureOf } from '../http/presence.ts';
 import { empty, jsonReply } from '../http/reply.ts';
-import { operation } from '../http/route.ts';
-import type { OperationDoc, Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
+import type { OperationDoc, RouteOfArea } from '../http/route.ts';
+import type { EnabledDocument, ScheduleDocument, TimesDocument } from '../documents/scavenging.ts';
 import { waitingMember } from './scavenge.ts';
 import { AUTO_SCAVENGE_DOCS } from '../openapi/auto-scavenge.ts';
 
@@ -21,7 +22,7 @@ import { AUTO_SCAVENGE_DOCS } from '../openapi/auto-scavenge.ts';
 
 /** GET `/auto-scavenge/enabled`: of this node, and never another one's. */
 const autoScavengeEnabled: Handler = (call, app) => {
-  const autoScavenge = autoScavengeOf(call, app);
+  const autoScavenge = featureOf(call, app, 'autoScavenge');
   negotiate(call, JSON_ONLY);
   return jsonReply(call, enabledDocument(autoScavenge.enabled()));
 };
@@ -29,7 +30,7 @@ const autoScavengeEnabled: Handler = (call, app) => {
 /** GET `/auto-scavenge/status`. */
 const autoScavengeStatus: Handler = (call, app) => {
   const autoScavenge = enabledOf(call, app);
-  return answered(async () => jsonReply(call, { ...statusDocument(await autoScavenge.status()), ...await waitingMember(app) }));
+  return answered(async () => jsonReply(call, { ...statusDocument(await autoScavenge.status()), ...await waitingMember(app) } satisfies ScheduleDocument));
 };
 
 /** Times of an answer where nothing is said. */
@@ -39,13 +40,13 @@ const ZONE_LENGTH_MAX = 64;
 
 /** GET `/auto-scavenge/times?schedule=`: when an expression would come round that need not be saved. */
 const scheduledTimes: Handler = (call, app) => {
-  const autoScavenge = autoScavengeOf(call, app);
+  const autoScavenge = featureOf(call, app, 'autoScavenge');
   negotiate(call, JSON_ONLY);
   const given = queryOf(call, 'schedule');
   if (given === undefined || given === '') throw new SkuaError('bad_request', 'The query must name a schedule, such as schedule=30 2 * * 0.');
   return answered(async () => {
     const { schedule, zone, timesMs } = autoScavenge.times(given, timesCountOf(call), zoneOf(call));
-    return jsonReply(call, { schedule, zone, times: timesMs.map(momentText) });
+    return jsonReply(call, { schedule, zone, times: timesMs.map(momentText) } satisfies TimesDocument);
   });
 };
 
@@ -101,7 +102,7 @@ const configureAutoScavenge: Handler = async (call, app) => {
 
 /** Errors: `auto_scavenge_off`, before anything that is sent is looked at. */
 function enabledOf(call: Call, app: App): AutoScavenge {
-  const autoScavenge = autoScavengeOf(call, app);
+  const autoScavenge = featureOf(call, app, 'autoScavenge');
   const { enabled, reason } = autoScavenge.enabled();
   if (!enabled) throw autoScavengeOff(reason);
   negotiate(call, JSON_ONLY);
@@ -155,15 +156,11 @@ async function scheduleOf(call: Call, app: App): Promise<string> {
 
 /** Documents of auto-scavenge: the documented members first and in their order, what is ours behind them. */
 
-export type EnabledDocument = ReturnType<typeof enabledDocument>;
-
-function enabledDocument({ enabled, reason }: { readonly enabled: boolean; readonly reason: string | null }) {
+function enabledDocument({ enabled, reason }: { readonly enabled: boolean; readonly reason: string | null }): EnabledDocument {
   return { enabled, ...(reason !== null && { reason }) };
 }
 
-export type StatusDocument = ReturnType<typeof statusDocument>;
-
-function statusDocument({ state, schedule, untilNextCycleMs, cycle, lastCycle }: AutoScavengeStatus) {
+function statusDocument({ state, schedule, untilNextCycleMs, cycle, lastCycle }: AutoScavengeStatus): Omit<ScheduleDocument, 'waiting'> {
   return {
     state, schedule, timeUntilNextCycle: untilNextCycleMs === null ? null : timeSpanText(untilNextCycleMs),
     cycle: cycle === null ? null : { clusterScavengeId: cycle.clusterScavengeId, startedAt: momentText(cycle.startedAtMs), nodes: cycle.nodes.map(nodeFields) },
@@ -171,7 +168,7 @@ function statusDocument({ state, schedule, untilNextCycleMs, cycle, lastCycle }:
   };
 }
 
-function nodeFields({ node, state, scavengeId, result }: NodeOutcome) {
+function nodeFields({ node, state, scavengeId, result }: NodeOutcome): NodeOutcome {
   return { node, state, scavengeId, result };
 }
 
@@ -180,15 +177,15 @@ function momentText(ms: number): string {
 }
 
 /** The paths of auto-scavenge. */
-export const AUTO_SCAVENGE_ROUTES: readonly Route[] = [
+export const AUTO_SCAVENGE_ROUTES = area({ tag: 'Scavenging', feature: 'autoScavenge' }, [
   { path: '/auto-scavenge/enabled', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'here', autoScavengeEnabled, AUTO_SCAVENGE_DOCS.enabled) } },
   { path: '/auto-scavenge/status', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'leader', autoScavengeStatus, AUTO_SCAVENGE_DOCS.status) } },
   { path: '/auto-scavenge/times', methods: 'GET, OPTIONS', operations: { GET: operation('authenticated', 'here', scheduledTimes, AUTO_SCAVENGE_DOCS.times) } },
   command('pause', pauseAutoScavenge, AUTO_SCAVENGE_DOCS.pause, 'auto-scavenge.pause'),
   command('resume', resumeAutoScavenge, AUTO_SCAVENGE_DOCS.resume, 'auto-scavenge.resume'),
   command('configure', configureAutoScavenge, AUTO_SCAVENGE_DOCS.configure, 'auto-scavenge.configure'),
-];
+]);
 
-function command(name: string, handler: Handler, doc: OperationDoc, audit: AuditAction): Route {
+function command(name: string, handler: Handler, doc: OperationDoc, audit: AuditAction): RouteOfArea {
   return { path: `/auto-scavenge/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'leader', handler, doc, audit) } };
 }

@@ -8,11 +8,11 @@ import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { ordersOf, scavengerOf } from '../http/presence.ts';
 import { adminJson, adminReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
 import { checkInspection } from '../streams/access.ts';
 import { SCAVENGE_DOCS } from '../openapi/administration.ts';
+import type { CurrentDocument, DryRunDocument, ExplanationDocument, LastDocument, OlderPointDocument, ProgressDocument, StartedDocument, TracesMembers, WaitingMember } from '../documents/scavenging.ts';
 
 /** Scavenging over HTTP. */
 
@@ -25,7 +25,7 @@ const startScavenge: Handler = async (call, app) => {
   try {
     const { scavengeId, olderPoint } = await started(call, app, options);
     noteForAudit(call, { target: scavengeId, details: { ...options, dryRun: isDryRunOf(call) } });
-    return adminReply(call, chosen, { scavengeId, ...olderPointMember(olderPoint) }, `ScavengeId: ${scavengeId}`);
+    return adminReply(call, chosen, { scavengeId, ...olderPointMember(olderPoint) } satisfies StartedDocument, `ScavengeId: ${scavengeId}`);
   } catch (error) {
     if (!isSkuaError(error, 'scavenge_in_progress')) throw error;
     throw new SkuaError('scavenge_in_progress', 'Scavenge is already running', {
@@ -68,7 +68,7 @@ const currentScavenge: Handler = async (call, app) => {
   const last = scavengerOf(app).last();
   const older = last !== null && last.scavengeId === scavengeId ? olderPointMember(last.olderPoint) : {};
   const traces = tracesFields(scavengeId === '' ? last?.traces : undefined);
-  return adminReply(call, chosen, { scavengeId, scavengeLink, ...older, ...waiting, ...traces }, `ScavengeId: ${scavengeId}, ScavengeLink: ${scavengeLink}`);
+  return adminReply(call, chosen, { scavengeId, scavengeLink, ...older, ...waiting, ...traces } satisfies CurrentDocument, `ScavengeId: ${scavengeId}, ScavengeLink: ${scavengeLink}`);
 };
 
 /** GET `/admin/scavenge/last`: the last run since the process started. `error` is there only for `Errored`. With an order its run goes on. */
@@ -78,7 +78,7 @@ const lastScavenge: Handler = async (call, app) => {
   const order = orderOf(call);
   if (order !== null) ordersOf(app).asked(order);
   const last = lastFields(lastOf(app));
-  return adminReply(call, chosen, { ...last, ...waiting }, `ScavengeId: ${last.scavengeId}, ScavengeLink: ${last.scavengeLink}, ScavengeResult: ${last.scavengeResult}`);
+  return adminReply(call, chosen, { ...last, ...waiting } satisfies LastDocument, `ScavengeId: ${last.scavengeId}, ScavengeLink: ${last.scavengeLink}, ScavengeResult: ${last.scavengeResult}`);
 };
 
 /** An order that nobody asks for any more was interrupted, whatever its run says. */
@@ -86,32 +86,30 @@ function lastOf(app: App): LastScavenge | null {
   return (app.features.scavengeOrders ?? scavengerOf(app)).last();
 }
 
-function lastFields(last: LastScavenge | null) {
+function lastFields(last: LastScavenge | null): Omit<LastDocument, 'waiting'> {
   if (last === null) return { scavengeId: NO_SCAVENGE_ID, scavengeLink: '', scavengeResult: 'Unknown' };
   const { scavengeId, result, error, olderPoint, traces } = last;
   return { scavengeId, scavengeLink: linkOf(scavengeId), scavengeResult: result, ...(error !== null && { error }), ...olderPointMember(olderPoint), ...tracesFields(traces) };
 }
 
 /** On object storage: until when traces remain of what the last run removed, or when none was left. */
-function tracesFields(traces: ScavengeTraces | undefined): { readonly tracesUntil?: string; readonly tracesGone?: string } {
+function tracesFields(traces: ScavengeTraces | undefined): TracesMembers {
   if (traces === undefined) return {};
   return traces.goneMs === null ? { tracesUntil: timestampText(traces.untilMs, 0) } : { tracesGone: timestampText(traces.goneMs, 0) };
 }
 
 /** An older point as it is sent. */
-export function olderPointDocument({ why, point }: OlderPoint) {
+export function olderPointDocument({ why, point }: OlderPoint): OlderPointDocument {
   return { why, position: point.position, eventNumber: point.eventNumber, effectiveNow: timestampText(point.effectiveNowMs, point.effectiveNowTicks ?? 0), threshold: point.threshold };
 }
 
-export type OlderPointDocument = ReturnType<typeof olderPointDocument>;
-
 /** Behind the members that are recorded; absent where a run goes up to its start. */
-function olderPointMember(olderPoint: OlderPoint | undefined) {
+function olderPointMember(olderPoint: OlderPoint | undefined): { readonly olderPoint?: OlderPointDocument } {
   return olderPoint === undefined ? {} : { olderPoint: olderPointDocument(olderPoint) };
 }
 
 /** Where a run waits to go on, the point to which the next start goes. */
-export async function waitingMember(app: App) {
+export async function waitingMember(app: App): Promise<WaitingMember> {
   const waiting = await scavengerOf(app).waiting();
   return waiting === null ? {} : { waiting: olderPointDocument(waiting) };
 }
@@ -129,7 +127,7 @@ const scavengeProgress: Handler = (call, app) => {
 };
 
 /** The progress as it is sent. */
-export function progressDocument(progress: ScavengeProgress) {
+export function progressDocument(progress: ScavengeProgress): ProgressDocument {
   const { scavengeId, phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed, elapsedSeconds, remainingSeconds, phaseShare, olderPoint, tracesRemainSeconds } = progress;
   return {
     scavengeId, phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed, startedAt: timestampText(progress.startedAtMs, 0), elapsedSeconds, remainingSeconds,
@@ -137,15 +135,13 @@ export function progressDocument(progress: ScavengeProgress) {
   };
 }
 
-export type ProgressDocument = ReturnType<typeof progressDocument>;
-
 /** GET `/admin/scavenge/dry-run/{id}`: 202 until it has ended, then what a scavenge would do. */
 const dryRunReport: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const scavengeId = decodeSegment(call.params['scavenge']!);
   try {
     const report = await scavengerOf(app).dryRun(scavengeId);
-    return report === null ? adminJson(call, 202, { scavengeId }) : adminJson(call, 200, dryRunDocument(report));
+    return report === null ? adminJson(call, 202, { scavengeId } satisfies StartedDocument) : adminJson(call, 200, dryRunDocument(report));
   } catch (error) {
     if (isSkuaError(error, 'aborted')) throw new SkuaError('scavenge_not_found', 'This dry run was stopped, so there is no report. Start another one with POST /admin/scavenge?dryRun=true.', { scavengeId });
     throw error;
@@ -153,19 +149,15 @@ const dryRunReport: Handler = async (call, app) => {
 };
 
 /** The report as it is sent. */
-export function dryRunDocument({ scavengeId, threshold, point, chunks, totals, waiting }: DryRunReport) {
+export function dryRunDocument({ scavengeId, threshold, point, chunks, totals, waiting }: DryRunReport): DryRunDocument {
   const effectiveNow = timestampText(point.effectiveNowMs, point.effectiveNowTicks ?? 0);
   return { scavengeId, threshold, point: { position: point.position, eventNumber: point.eventNumber, effectiveNow }, chunks, totals, ...(waiting !== undefined && { waiting: olderPointDocument(waiting) }) };
 }
 
-export type DryRunDocument = ReturnType<typeof dryRunDocument>;
-
 /** The explanation as it is sent. */
-export function explanationDocument({ waiting, ...explanation }: Explanation) {
+export function explanationDocument({ waiting, ...explanation }: Explanation): ExplanationDocument {
   return { ...explanation, ...(waiting !== undefined && { waiting: { ...olderPointDocument(waiting), leaves: waiting.leaves } }) };
 }
-
-export type ExplanationDocument = ReturnType<typeof explanationDocument>;
 
 /** GET `/admin/scavenge/explain/{stream}`: what a scavenge that began now would remove from a stream, and why; for operators who may read the stream and its metadata. */
 const explainStream: Handler = async (call, app) => {
@@ -236,7 +228,7 @@ const SCAVENGE = '/admin/scavenge';
 const STOP = operation('operators', 'here', stopScavenge, SCAVENGE_DOCS.stop, 'scavenge.stop');
 
 /** The paths of manual scavenging. */
-export const SCAVENGE_ROUTES: readonly Route[] = [
+export const SCAVENGE_ROUTES = area({ tag: 'Scavenging', offBy: 'disableAdminUi' }, [
   { path: SCAVENGE, methods: 'POST, OPTIONS', operations: { POST: operation('operators', 'here', startScavenge, SCAVENGE_DOCS.start, 'scavenge.start') } },
   { path: `${SCAVENGE}/current`, methods: 'DELETE, GET, OPTIONS', operations: { GET: operation('operators', 'here', currentScavenge, SCAVENGE_DOCS.current), DELETE: STOP } },
   { path: `${SCAVENGE}/last`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', lastScavenge, SCAVENGE_DOCS.last) } },
@@ -244,4 +236,4 @@ export const SCAVENGE_ROUTES: readonly Route[] = [
   { path: `${SCAVENGE}/:scavenge`, methods: 'DELETE, OPTIONS', operations: { DELETE: STOP } },
   { path: `${SCAVENGE}/dry-run/:scavenge`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(dryRunReport), SCAVENGE_DOCS.dryRun) } },
   { path: `${SCAVENGE}/explain/:stream`, methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(explainStream), SCAVENGE_DOCS.explain) } },
-];
+]);

@@ -3,13 +3,13 @@ import type { AllPosition } from '../../core/streams/api.ts';
 import { STREAMS_MAX } from '../../core/streams/find-names/find-names.ts';
 import type { FoundStream, NamesWanted } from '../../core/streams/streams.ts';
 import { timestampText } from '../../core/base/time.ts';
+import type { StreamDocument, StreamsDocument } from '../documents/streams.ts';
 import { queryOf } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { adminJson } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { STREAM_NAMES_DOC } from '../openapi/inspection.ts';
 import { mayRead } from './access.ts';
 
@@ -23,14 +23,12 @@ const streamNames: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const { streams, from, to, logEnd, next } = await app.streamNames.find(wantedOf(call));
   const shown = await readable(call, app, streams);
-  return adminJson(call, 200, { streams: shown.map(streamDocument), hidden: streams.length - shown.length, from, to, logEnd, next: next === null ? null : `${next.commit}-${next.prepare}` });
+  return adminJson(call, 200, { streams: shown.map(streamDocument), hidden: streams.length - shown.length, from, to, logEnd, next: next === null ? null : `${next.commit}-${next.prepare}` } satisfies StreamsDocument);
 };
 
-function streamDocument({ stream, lastEventNumber, isDeleted, event }: FoundStream) {
+function streamDocument({ stream, lastEventNumber, isDeleted, event }: FoundStream): StreamDocument {
   return { stream, lastEventNumber, isDeleted, position: event.position, eventNumber: event.number, writtenAt: timestampText(event.createdMs, event.createdTicks) };
 }
-
-export type StreamDocument = ReturnType<typeof streamDocument>;
 
 /** Operators learn no names of streams that their access lists keep from them. */
 async function readable(call: Call, app: App, streams: readonly FoundStream[]): Promise<FoundStream[]> {
@@ -71,6 +69,6 @@ function cursorOf(text: string | undefined): AllPosition | 'end' {
 }
 
 /** The path of names of streams. */
-export const STREAM_NAMES_ROUTES: readonly Route[] = [
+export const STREAM_NAMES_ROUTES = area({ tag: 'Administration', offBy: 'disableAdminUi' }, [
   { path: '/admin/streams', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(streamNames), STREAM_NAMES_DOC) } },
-];
+]);

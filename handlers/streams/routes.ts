@@ -1,8 +1,8 @@
 import { scavengeHistory, singleEvent, streamBackward, streamForward, streamHead } from './read.ts';
 import { STREAM_DOCS as DOCS } from '../openapi/streams.ts';
 import { noteForAudit } from '../http/context.ts';
-import { operation } from '../http/route.ts';
-import type { Operation, Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
+import type { Operation } from '../http/route.ts';
 import { allBackward, allForward, allHead, filteredBackward, filteredForward, filteredHead } from './all.ts';
 import { appendHandler, appendIncoming, appendMetadata, deleteHandler } from './append.ts';
 import { latestMetadata, metadataBackward, metadataByNumber, metadataForward } from './metadata.ts';
@@ -35,8 +35,8 @@ const ALL = '/streams/%24all';
 const SCAVENGES = '/streams/%24scavenges';
 const STREAM = '/streams/:stream';
 
-/** The paths under `/streams`. `$all` and literal segments come before variables. */
-export const STREAM_ROUTES: readonly Route[] = [
+/** The paths under `/streams`. `$all` and literal segments come before variables. What scavenges have written is there without AtomPub, too. */
+export const STREAM_ROUTES = area({ tag: 'Streams', offBy: 'disableAtomPub', heedsRequiresLeader: true }, [
   { path: ALL, methods: 'POST, DELETE, GET, GET, OPTIONS', operations: named('$all', { GET: READ_ALL, POST: APPEND, DELETE: DELETE_STREAM }) },
   { path: `${ALL}/filtered`, methods: 'GET, GET, OPTIONS', operations: { GET: READ_FILTERED } },
   { path: `${ALL}/filtered/:position/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_FILTERED_BACKWARD } },
@@ -46,7 +46,7 @@ export const STREAM_ROUTES: readonly Route[] = [
   { path: `${ALL}/:position/:count`, methods: 'GET, GET, OPTIONS', operations: { GET: PAGE_ALL_BACKWARD } },
   { path: `${ALL}/:position/backward/:count`, methods: 'GET, GET, OPTIONS', operations: { GET: PAGE_ALL_BACKWARD } },
   { path: `${ALL}/:position/forward/:count`, methods: 'GET, GET, OPTIONS', operations: { GET: PAGE_ALL_FORWARD } },
-  { path: SCAVENGES, methods: 'POST, DELETE, GET, GET, OPTIONS', operations: named('$scavenges', { GET: READ_STREAM, POST: APPEND, DELETE: DELETE_STREAM }) },
+  { path: SCAVENGES, offBy: null, methods: 'POST, DELETE, GET, GET, OPTIONS', operations: named('$scavenges', { GET: READ_STREAM, POST: APPEND, DELETE: DELETE_STREAM }) },
   { path: STREAM, methods: 'POST, DELETE, GET, OPTIONS', operations: { GET: READ_STREAM, POST: APPEND, DELETE: DELETE_STREAM } },
   { path: `${STREAM}/metadata`, methods: 'GET, POST, GET, OPTIONS', operations: { GET: READ_METADATA, POST: SET_METADATA } },
   { path: `${STREAM}/:event`, methods: 'GET, OPTIONS', operations: { GET: READ_EVENT } },
@@ -59,8 +59,8 @@ export const STREAM_ROUTES: readonly Route[] = [
   { path: `${STREAM}/metadata/:event/forward/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_METADATA_FORWARD } },
   { path: `${STREAM}/metadata/:event/backward/:count`, methods: 'GET, OPTIONS', operations: { GET: PAGE_METADATA_BACKWARD } },
   // Behind the pages of the stream itself, whose `forward` and `backward` are no event numbers.
-  { path: `${SCAVENGES}/:scavenge/:event/:count`, methods: 'GET, OPTIONS', operations: { GET: SCAVENGE_HISTORY } },
-];
+  { path: `${SCAVENGES}/:scavenge/:event/:count`, offBy: null, methods: 'GET, OPTIONS', operations: { GET: SCAVENGE_HISTORY } },
+]);
 
 /** Operations of a path whose stream is a literal. */
 function named(stream: string, operations: Record<string, Operation>): Record<string, Operation> {

@@ -3,8 +3,7 @@ import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { codingFor } from '../http/encoding.ts';
 import type { PageCoding, PageFile, PageFiles } from '../http/page-files.ts';
 import { matchesEtag } from '../http/reply.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
 import { sharedBody } from '../http/shared-body.ts';
 import { PAGE_DOCS } from '../openapi/page.ts';
 import { logIn, logOut, session } from './session.ts';
@@ -62,7 +61,7 @@ const GET = 'GET, OPTIONS';
 const PAGE = operation('anyone', 'here', page, PAGE_DOCS.page);
 
 /** The paths of the page. Those that are no file of it all get the page itself, which shows the view of its address. */
-export const PAGE_ROUTES: readonly Route[] = [
+export const PAGE_ROUTES = area({ tag: 'Page', feature: 'page', offBy: 'disableAdminUi' }, [
   { path: '/ui', methods: GET, operations: { GET: PAGE } },
   { path: '/ui/assets/:name', methods: GET, operations: { GET: operation('anyone', 'here', asset, PAGE_DOCS.asset) } },
   {
@@ -70,4 +69,4 @@ export const PAGE_ROUTES: readonly Route[] = [
     operations: { GET: operation('anyone', 'here', session, PAGE_DOCS.session), POST: operation('anyone', 'here', logIn, PAGE_DOCS.logIn, 'login'), DELETE: operation('anyone', 'here', logOut, PAGE_DOCS.logOut, 'logout') },
   },
   { path: '/ui/:path+', methods: GET, operations: { GET: operation('anyone', 'here', page, PAGE_DOCS.view) } },
-];
+]);

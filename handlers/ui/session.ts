@@ -4,6 +4,7 @@ import type { Sessions } from '../../core/security/api.ts';
 import { isEmptyPassword } from '../../core/security/format/user.ts';
 import { isAdministrator, isAnonymous, isBackupKeeper, isOperator } from '../../core/base/principal.ts';
 import { timestampText } from '../../core/base/time.ts';
+import type { SessionDocument } from '../documents/users.ts';
 import { readJson } from '../http/body.ts';
 import { refuseOtherPages } from '../http/browsers.ts';
 import { noteForAudit } from '../http/context.ts';
@@ -97,7 +98,7 @@ function described(call: Call, app: App, cookie: string | null): Reply {
     isOperator: isOperator(principal),
     isAdministrator: isAdministrator(principal),
     isBackupKeeper: isBackupKeeper(principal),
-  });
+  } satisfies SessionDocument);
   return { ...reply, headers: { ...reply.headers, ...NOT_STORED, ...(cookie !== null && { 'set-cookie': cookie }) } };
 }
 

@@ -5,14 +5,14 @@ import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler, Reply } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Operation, Route } from '../http/route.ts';
+import { area, operation } from '../http/route.ts';
+import type { Operation } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
 import { USER_DOCS } from '../openapi/users.ts';
 import { changePassword as changeOwnPassword, create, mayLookAt, unreachable, update } from './changes.ts';
 import {
   createdReply, currentReply, detailsReply, identityReply, listReply, newPasswordOf, newUserOf, passwordChangeOf, updatedReply, userChangeOf,
-} from './documents.ts';
+} from './user-bodies.ts';
 
 /** Users over HTTP. Absent while security is off. */
 
@@ -120,7 +120,7 @@ const UPDATE = operation('administrators', 'writes', updateUser, USER_DOCS.updat
 const DELETE = operation('administrators', 'writes', deleteUser, USER_DOCS.delete, 'user.delete');
 
 /** The paths of users. `$current` stands escaped, as `$all` does in streams/routes.ts. */
-export const USERS_ROUTES: readonly Route[] = [
+export const USERS_ROUTES = area({ tag: 'Users', feature: 'users' }, [
   { path: '/users', methods: 'GET, POST, OPTIONS', operations: { GET: operation('administrators', 'here', inRoom(listUsers), USER_DOCS.list), POST: operation('administrators', 'writes', createUser, USER_DOCS.create, 'user.create') } },
   {
     path: '/users/%24current', methods: 'GET, PUT, DELETE, GET, OPTIONS',
@@ -131,7 +131,7 @@ export const USERS_ROUTES: readonly Route[] = [
   { path: `${USER}/command/disable`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'writes', disableUser, USER_DOCS.disable, 'user.disable') } },
   { path: `${USER}/command/reset-password`, methods: 'POST, OPTIONS', operations: { POST: operation('administrators', 'writes', resetPassword, USER_DOCS.resetPassword, 'user.reset-password') } },
   { path: `${USER}/command/change-password`, methods: 'POST, OPTIONS', operations: { POST: operation('self', 'writes', changePassword, USER_DOCS.changePassword, 'user.change-password') } },
-];
+]);
 
 /** An operation of a path whose user is a literal. */
 function named(login: string, { access, place, handler, doc, audit }: Operation): Operation {

@@ -7,7 +7,7 @@ import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
 import { AuditStream } from '../../core/security/audit-stream/audit-stream.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import type { AuditView } from '../../handlers/http/node-control.ts';
+import type { AuditView } from '../../handlers/documents/node.ts';
 import { LogFamily } from '../log/log-files.ts';
 import type { LogFileSettings } from '../log/log-files.ts';
 

@@ -1,5 +1,4 @@
-import type { EnabledDocument, StatusDocument as Status } from '../../handlers/scavenging/auto-scavenge.ts';
-import type { OlderPointDocument } from '../../handlers/scavenging/scavenge.ts';
+import type { EnabledDocument, ScheduleDocument } from '../../handlers/documents/scavenging.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT } from '../../infra/runtime/io.ts';
 import type { ExitCode } from '../../infra/runtime/io.ts';
@@ -7,10 +6,7 @@ import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 
 /** GET `/auto-scavenge/status`. Other servers of this interface have the first three members only. */
-export type StatusDocument = Pick<Status, 'state' | 'schedule' | 'timeUntilNextCycle'> & Partial<Status> & {
-  /** What waits to go on at the node that was asked. */
-  readonly waiting?: OlderPointDocument;
-};
+export type StatusDocument = Pick<ScheduleDocument, 'state' | 'schedule' | 'timeUntilNextCycle'> & Partial<ScheduleDocument>;
 
 const PATH = '/auto-scavenge';
 /** Refusals whose exit code does not follow from their status. */

@@ -3,6 +3,7 @@ import type { BackupSource, Snapshot } from '../../core/store/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { wrongText } from '../../core/base/shape.ts';
+import type { HoldDocument, SnapshotDocument } from '../../handlers/documents/backup.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT } from '../../infra/runtime/io.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
@@ -34,7 +35,7 @@ interface HttpSourceOptions {
  */
 export async function openHttpSource(options: HttpSourceOptions): Promise<BackupSource> {
   const { node, signal } = options;
-  const { holdId } = await json<{ holdId: string }>(await node.call('POST', HOLD, { signal }), 'asking the node to hold its files');
+  const { holdId } = await json<HoldDocument>(await node.call('POST', HOLD, { signal }), 'asking the node to hold its files');
   const source = new HttpSource(options, holdId);
   try {
     await source.load();
@@ -70,7 +71,7 @@ class HttpSource implements BackupSource {
 
   async load(): Promise<void> {
     const response = await this.#node.call('GET', `${FILES}?hold=${encodeURIComponent(this.#holdId)}`, { signal: this.#signal });
-    const snapshot = await json<Snapshot>(response, 'listing the files of the node');
+    const snapshot = await json<SnapshotDocument>(response, 'listing the files of the node');
     const wrong = snapshotShape(snapshot, '');
     if (wrong !== null) throw new SkuaError('backup_failed', `What ${this.#node.base} lists as its files ${wrongText(wrong)}. Nothing was copied: look whether a node of Skua answers there.`, { member: wrong.member });
     this.#snapshot = snapshot;

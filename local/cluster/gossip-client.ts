@@ -1,4 +1,4 @@
-import type { MemberDocument as Member } from '../../handlers/node/information.ts';
+import type { GossipDocument as Gossip, MemberDocument as Member } from '../../handlers/documents/node.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT } from '../../infra/runtime/io.ts';
 import { expectStatus } from '../cli/node-client.ts';
@@ -8,10 +8,8 @@ import type { NodeClient } from '../cli/node-client.ts';
 export type MemberDocument = Pick<Member, 'instanceId' | 'state' | 'isAlive' | 'httpEndPointIp' | 'httpEndPointPort' | 'lastCommitPosition' | 'writerCheckpoint' | 'epochNumber' | 'nodePriority' | 'isReadOnlyReplica' | 'esVersion' | 'appliedCommit' | 'scavengeId' | 'bucketSilentMs'>;
 
 /** What one member knows of all. */
-export interface GossipDocument {
+export interface GossipDocument extends Omit<Gossip, 'members'> {
   readonly members: readonly MemberDocument[];
-  readonly serverIp: string;
-  readonly serverPort: number;
 }
 
 /** Asks a node for the members that it knows. */

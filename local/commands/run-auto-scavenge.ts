@@ -9,7 +9,7 @@ import type { Input } from '../cli/command.ts';
 import { AnswerError, NodeClient } from '../cli/node-client.ts';
 import { progressText, shareDone, timeLeft } from '../cli/progress.ts';
 import { ScavengeClient } from '../scavenge/client.ts';
-import type { ProgressDocument } from '../../handlers/scavenging/scavenge.ts';
+import type { ProgressDocument } from '../../handlers/documents/scavenging.ts';
 import { momentOf, NODE_WAYS } from '../scavenge/older-point.ts';
 import { progressState } from '../scavenge/follow.ts';
 import type { autoScavengeOptions } from './options.ts';

@@ -8,7 +8,7 @@ import { UsageError } from '../../infra/runtime/failure.ts';
 import { NodeClient } from '../cli/node-client.ts';
 import { bytesText } from '../cli/progress.ts';
 import { ScavengeClient } from '../scavenge/client.ts';
-import type { ExplanationDocument } from '../../handlers/scavenging/scavenge.ts';
+import type { ExplanationDocument } from '../../handlers/documents/scavenging.ts';
 import type { Document } from '../scavenge/client.ts';
 import { directoryWays, momentOf, NODE_WAYS } from '../scavenge/older-point.ts';
 import type { Ways } from '../scavenge/older-point.ts';

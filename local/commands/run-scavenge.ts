@@ -1,3 +1,4 @@
+import type { LastDocument } from '../../handlers/documents/scavenging.ts';
 import { coloursFor, EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
@@ -7,7 +8,7 @@ import type { Interrupt } from '../cli/signals.ts';
 import { AnswerError, NodeClient } from '../cli/node-client.ts';
 import { elapsedText, progressText, shareDone, timeLeft } from '../cli/progress.ts';
 import { completionOfNode, ScavengeClient } from '../scavenge/client.ts';
-import type { CompletionReader, LastDocument } from '../scavenge/client.ts';
+import type { CompletionReader } from '../scavenge/client.ts';
 import { followDryRun, followRun, isClean, progressState, showDryRun, showEnding, tooManyRuns, tracesOf } from '../scavenge/follow.ts';
 import { NODE_WAYS, notTheNextLine, tellOlderPoint, waitingLines } from '../scavenge/older-point.ts';
 import { checkUntilClean, scavengeOptionsOf, scavengeQueryOf, UNTIL_CLEAN_RUNS_MAX } from '../scavenge/options.ts';

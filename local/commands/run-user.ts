@@ -7,7 +7,7 @@ import { checkPassword } from '../../core/security/format/user.ts';
 import { ADMINISTRATORS, isAdministrator } from '../../core/base/principal.ts';
 import { createSecurity, DEFAULT_PASSWORD } from '../../core/security/security.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import type { UserDocument } from '../../handlers/users/documents.ts';
+import type { UserDocument } from '../../handlers/documents/users.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
@@ -22,7 +22,7 @@ import { openDirectory } from '../store/open-directory.ts';
 import type { userListOptions, userResetPasswordOptions } from './options.ts';
 
 /** A user as the command shows it, and as the API of users has it. */
-type Listed = Pick<UserDocument, 'loginName' | 'fullName' | 'groups' | 'disabled'> & Pick<User, 'passwordFormat'>;
+type Listed = Pick<Required<UserDocument>, 'loginName' | 'fullName' | 'groups' | 'disabled' | 'passwordFormat'>;
 
 export async function runUserList({ options, given }: Input<typeof userListOptions>, io: Io): Promise<ExitCode> {
   const { db, index, json } = options;

@@ -1,4 +1,4 @@
-import type { OptionView } from '../../handlers/http/node-control.ts';
+import type { OptionView } from '../../handlers/documents/node.ts';
 import { commandLineName, environmentName } from '../../infra/runtime/config/names.ts';
 import type { Setting } from '../../infra/runtime/config/merge.ts';
 import type { OptionName, Values } from '../../infra/runtime/config/options.ts';

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { SignatureSettings, ConnectorState } from '../../core/webhook/api.ts';
 import { signCall } from '../../core/webhook/signatures/signatures.ts';
 import { nodeKeys } from '../../infra/keys.ts';
+import type { ConnectorsDocument } from '../../handlers/documents/connectors.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT } from '../../infra/runtime/io.ts';
 import type { NodeClient } from '../cli/node-client.ts';
@@ -74,7 +75,7 @@ export class DemoConnector {
   async #state(): Promise<ConnectorState | null> {
     const response = await this.#node.call('GET', `/connectors?connectorId=${CONNECTOR_ID}`);
     if (response.status === 404) throw new CommandError('connectors_off', 'The node runs no connectors. Start it without --connectors-enabled=false.', EXIT.refused);
-    const { items } = JSON.parse(await expectStatus(response, [200], 'listing connectors')) as { items: { state: ConnectorState }[] };
+    const { items } = JSON.parse(await expectStatus(response, [200], 'listing connectors')) as ConnectorsDocument;
     return items[0]?.state ?? null;
   }
 

@@ -1,4 +1,5 @@
 import { inParallel } from '../../core/base/in-parallel.ts';
+import type { LineDocument } from '../../handlers/documents/streams.ts';
 import { expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 import { DELIVERY_HEADER } from './connector.ts';
@@ -131,12 +132,8 @@ function areSame(sent: readonly DemoDelivery[], read: readonly ReadEvent[]): boo
   });
 }
 
-interface ReadEvent {
-  readonly eventNumber: number;
-  readonly eventId: string;
-  readonly eventType: string;
-  /** As it was received, to the byte. */
-  readonly data: string;
+/** Its data are as they were received, to the byte. */
+interface ReadEvent extends Pick<LineDocument, 'eventNumber' | 'eventId' | 'eventType' | 'data'> {
   /** Of the webhook that it came with. */
   readonly deliveryId: string | null;
 }
@@ -158,7 +155,7 @@ export class StreamClient {
     if (response.status === 404 || response.status === 410) return null;
     const text = await expectStatus(response, [200], `reading ${stream}`);
     return text.split('\n').filter((line) => line !== '').map((line) => {
-      const { eventNumber, eventId, eventType, data, metaData } = JSON.parse(line) as Omit<ReadEvent, 'deliveryId'> & { metaData: string | null };
+      const { eventNumber, eventId, eventType, data, metaData } = JSON.parse(line) as LineDocument;
       const headers = JSON.parse(metaData ?? '{}') as Record<string, string>;
       return { eventNumber, eventId, eventType, data, deliveryId: headers[DELIVERY_HEADER] ?? null };
     });

@@ -1,6 +1,8 @@
 import { StreamGone, VersionConflict } from './connection.ts';
 import type { Connection, Expected, IncomingEvent } from './connection.ts';
 import { SkuaEventStoreError } from './errors.ts';
+import type { LineDocument, PageDocument } from '../../handlers/documents/streams.ts';
+import type { ProblemDocument } from '../../handlers/documents/problem.ts';
 import type { HttpSource } from './api.ts';
 
 /** Longest time of one request in milliseconds, unless the caller says otherwise. */
@@ -21,25 +23,6 @@ const PASSING = new Set([429, 502, 503, 504]);
 
 /** What HTTP says of a stream that is expected. */
 const EXPECTED = { none: '-1', any: '-2', exists: '-4' } as const;
-
-/** A line of a reply in NDJSON. */
-interface Line {
-  readonly eventId: string;
-  readonly eventType: string;
-  readonly eventNumber: number;
-  readonly data: string | null;
-  readonly metaData: string | null;
-  readonly isJson: boolean;
-  readonly isRedacted: boolean;
-  /** Commit and prepare position. */
-  readonly position: string;
-}
-
-/** A problem document, as far as it is there. */
-interface Problem {
-  readonly code: string;
-  readonly detail: string;
-}
 
 /** A failure that passes: the same request may be sent again. */
 class Passing extends Error {
@@ -71,7 +54,7 @@ export function httpConnection(source: HttpSource): Connection {
     }
     let seen = 0;
     for await (const text of linesOf(reply)) {
-      const line = JSON.parse(text) as Line;
+      const line = JSON.parse(text) as LineDocument;
       each({
         id: line.eventId, type: line.eventType, version: BigInt(line.eventNumber), position: BigInt(line.position.split('/', 1)[0]!),
         data: line.isJson ? jsonOf(line.data) : line.isRedacted ? undefined : await bytesOf(stream, line.eventNumber), metadata: jsonOf(line.metaData),
@@ -137,8 +120,9 @@ export function httpConnection(source: HttpSource): Connection {
           if (await isAbsent(reply)) return null;
           throw await failureOf(reply);
         }
-        const { eTag } = await reply.json() as { readonly eTag: string };
-        return BigInt(eTag.split(';', 1)[0]!);
+        // The page of the head has one.
+        const { eTag } = await reply.json() as PageDocument;
+        return BigInt(eTag!.split(';', 1)[0]!);
       });
     },
 
@@ -230,10 +214,10 @@ async function failureOf(reply: Response): Promise<Error> {
   return new Passing(failure, seconds !== null && /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : null);
 }
 
-async function problemOf(reply: Response): Promise<Problem> {
+async function problemOf(reply: Response): Promise<Record<'code' | 'detail', string>> {
   const text = await reply.text();
   try {
-    const { code, detail } = JSON.parse(text) as Partial<Problem>;
+    const { code, detail } = JSON.parse(text) as Partial<ProblemDocument>;
     if (typeof code === 'string') return { code, detail: String(detail) };
   } catch {
     // No problem document.

@@ -6,17 +6,18 @@ import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../core/ports/clock.ts';
 import { HTTP_TIMEOUT_SECONDS, TICK_PERIOD_SECONDS, TICK_TIMEOUT_SECONDS } from '../../infra/aws/limits.ts';
+import { functionOf } from '../../infra/aws/paths.ts';
+import type { HttpFunctionName } from '../../infra/aws/paths.ts';
 import { bundled } from '../../infra/runtime/version.ts';
 import { FunctionPool } from './function-pool.ts';
 import type { Outcome } from './runtime-interface.ts';
 
-type FunctionName = 'webhook' | 'admin' | 'streams' | 'tick';
+type FunctionName = HttpFunctionName | 'tick';
 export const FUNCTION_NAMES: readonly FunctionName[] = ['webhook', 'admin', 'streams', 'tick'];
 
 const HTTP_TIMEOUT_MS = HTTP_TIMEOUT_SECONDS * 1_000;
 const TICK_TIMEOUT_MS = TICK_TIMEOUT_SECONDS * 1_000;
 const TICK_PERIOD_MS = TICK_PERIOD_SECONDS * 1_000;
-const ADMIN = /^\/(?:admin|users|connectors|auto-scavenge)(?:\/|$)/;
 
 interface ServeOptions {
   /** Folder with one bundle a function. */
@@ -36,12 +37,6 @@ interface ServeOptions {
 export interface ServedFunctions {
   readonly url: string;
   close(): Promise<void>;
-}
-
-/** Which function a path belongs to. */
-export function functionOf(requestPath: string): FunctionName {
-  if (requestPath.startsWith('/webhook/')) return 'webhook';
-  return ADMIN.test(requestPath) ? 'admin' : 'streams';
 }
 
 /** Serves the functions on the loopback address, each request as the event that the platform would make of it. */

@@ -1,4 +1,5 @@
-import type { LogLineView, LogQuery, LogView } from '../../handlers/http/node-control.ts';
+import type { LogLineView, LogView } from '../../handlers/documents/node.ts';
+import type { LogQuery } from '../../handlers/http/node-control.ts';
 import type { LineLevel, LogLevel } from '../../infra/runtime/log-line.ts';
 
 /** Characters of lines that are kept, about as many bytes. The newest line is always kept. */

@@ -1,6 +1,7 @@
 import pino from 'pino';
 import type { Log } from '../../core/ports/log.ts';
-import type { LogQuery, LogView } from '../../handlers/http/node-control.ts';
+import type { LogView } from '../../handlers/documents/node.ts';
+import type { LogQuery } from '../../handlers/http/node-control.ts';
 import { draw } from '../../infra/runtime/io.ts';
 import type { Io } from '../../infra/runtime/io.ts';
 import { LogFiles } from './log-files.ts';

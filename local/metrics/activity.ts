@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import type { ActivityView, WebhooksView } from '../../handlers/http/node-control.ts';
+import type { ActivityView, WebhooksView } from '../../handlers/documents/node.ts';
 import type { Metrics } from './metrics.ts';
 import { type Buckets, bucketsOf, Looks, quantile, totalOf } from './recent.ts';
 import { METRICS } from './table.ts';

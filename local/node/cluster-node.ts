@@ -1,6 +1,7 @@
 import type { MemberStore } from '../../core/cluster/replica/replica.ts';
 import type { ClusterMember, Membership } from '../../core/cluster/api.ts';
-import type { GossipMember, NodeState, StartUpWork } from '../../handlers/http/node-control.ts';
+import type { NodeState, StartUpWork } from '../../handlers/documents/node.ts';
+import type { GossipMember } from '../../handlers/http/node-control.ts';
 import { NO_EPOCH, SingleNode } from './control.ts';
 import type { NodeControlParts } from './control.ts';
 

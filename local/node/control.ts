@@ -5,7 +5,8 @@ import type { NodeAddress } from '../../core/ports/nodes.ts';
 import type { Store, StartProgress } from '../../core/store/store.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/base/text.ts';
-import type { AuditView, ChunkProofView, GossipMember, LogLineLevel, LogQuery, LogView, NodeControl, NodeState, OptionView, OverviewView, ReloadResult, StartUpWork, StatsTree, WebhooksView } from '../../handlers/http/node-control.ts';
+import type { AuditView, ChunkProofView, LogLineLevel, LogView, NodeState, OptionView, OverviewView, ReloadResult, StartUpWork, WebhooksView } from '../../handlers/documents/node.ts';
+import type { GossipMember, LogQuery, NodeControl, StatsTree } from '../../handlers/http/node-control.ts';
 import type { NodeLog } from '../log/logger.ts';
 
 export interface NodeControlParts {

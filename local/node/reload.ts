@@ -1,6 +1,6 @@
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
-import type { LoadedCertificate, ReloadResult } from '../../handlers/http/node-control.ts';
+import type { LoadedCertificate, ReloadResult } from '../../handlers/documents/node.ts';
 import type { CertificateSet } from '../tls/certificate-set.ts';
 import { isSameSet } from '../tls/certificate-set.ts';
 

@@ -1,4 +1,4 @@
-import type { NodeWarning } from '../../handlers/http/node-control.ts';
+import type { NodeWarning } from '../../handlers/documents/node.ts';
 
 /** What an operator should do something about, and what. A function of what is known of the node at the moment. */
 

@@ -1,4 +1,4 @@
-import type { DetailsDocument, SummaryDocument } from '../../handlers/persistent/documents.ts';
+import type { DetailsDocument, SummaryDocument } from '../../handlers/documents/subscriptions.ts';
 import { expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 

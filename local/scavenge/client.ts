@@ -1,28 +1,9 @@
-import type { DryRunDocument, ExplanationDocument, OlderPointDocument, ProgressDocument } from '../../handlers/scavenging/scavenge.ts';
+import type { DryRunDocument, ExplanationDocument, LastDocument, ProgressDocument, StartedDocument } from '../../handlers/documents/scavenging.ts';
+import type { EmbeddedEntryDocument, PageDocument } from '../../handlers/documents/streams.ts';
 import { AnswerError, expectStatus } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 import { readCompletion } from './completion.ts';
 import type { Completion } from './completion.ts';
-
-/** Answer of POST `/admin/scavenge`. */
-export interface StartedDocument {
-  readonly scavengeId: string;
-  readonly olderPoint?: OlderPointDocument;
-}
-
-/** GET `/admin/scavenge/last`. */
-export interface LastDocument {
-  readonly scavengeId: string;
-  readonly scavengeLink: string;
-  readonly scavengeResult: string;
-  readonly error?: string;
-  /** To which the next start goes, where none runs. */
-  readonly waiting?: OlderPointDocument;
-  /** On object storage: until when traces of what it removed remain, or since when none is left. */
-  readonly tracesUntil?: string;
-  readonly tracesGone?: string;
-  readonly olderPoint?: OlderPointDocument;
-}
 
 /** A document, and its text: numbers beyond 2^53 survive only there. */
 export interface Document<T> {
@@ -89,7 +70,7 @@ export function completionOfNode(node: NodeClient): CompletionReader {
   return (scavengeId) => readCompletion(async (count) => {
     const response = await node.call('GET', `/streams/%24scavenges/${encodeURIComponent(scavengeId)}/head/${count}?embed=body`, { headers: { accept: 'application/json' } });
     if (!response.ok) return [];
-    const { entries } = await response.json() as { entries: readonly { eventType: string; data: string }[] };
-    return entries.map(({ eventType, data }) => ({ type: eventType, data }));
+    const { entries } = await response.json() as PageDocument<EmbeddedEntryDocument>;
+    return entries.map(({ eventType, data }) => ({ type: eventType, data: data ?? '' }));
   });
 }

@@ -7,8 +7,8 @@ import { bytesText, elapsedText, Progress } from '../cli/progress.ts';
 import type { Phases } from '../cli/progress.ts';
 import { UNTIL_CLEAN_RUNS_MAX } from './options.ts';
 import { momentOf } from './older-point.ts';
-import type { DryRunDocument, OlderPointDocument, ProgressDocument } from '../../handlers/scavenging/scavenge.ts';
-import type { CompletionReader, Document, LastDocument, ScavengeClient } from './client.ts';
+import type { DryRunDocument, LastDocument, OlderPointDocument, ProgressDocument, TracesMembers } from '../../handlers/documents/scavenging.ts';
+import type { CompletionReader, Document, ScavengeClient } from './client.ts';
 
 /** How often a node is asked how far it is. */
 const POLL_MS = 200;
@@ -22,8 +22,8 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
-/** How a run ended. */
-export interface Ending {
+/** How a run ended; its traces as the node tells them. */
+export interface Ending extends TracesMembers {
   readonly scavengeId: string;
   readonly result: string;
   readonly error: string | null;
@@ -32,9 +32,6 @@ export interface Ending {
   readonly seconds: number | null;
   /** Absent where it went up to its start. */
   readonly olderPoint?: OlderPointDocument;
-  /** As the node tells them, on object storage. */
-  readonly tracesUntil?: string;
-  readonly tracesGone?: string;
 }
 
 /** Whether the run has done all that there was to do when it was started. */
@@ -137,7 +134,7 @@ async function endingOf(last: LastDocument, scavengeId: string, completion: Comp
   return { scavengeId, result: last.scavengeResult, error: last.error ?? null, bytesReclaimed, seconds, ...(olderPoint !== undefined && { olderPoint }), ...tracesOf(last) };
 }
 
-export function tracesOf({ tracesUntil, tracesGone }: LastDocument): Pick<Ending, 'tracesUntil' | 'tracesGone'> {
+export function tracesOf({ tracesUntil, tracesGone }: LastDocument): TracesMembers {
   return { ...(tracesUntil !== undefined && { tracesUntil }), ...(tracesGone !== undefined && { tracesGone }) };
 }
 

@@ -1,4 +1,4 @@
-import type { OlderPointDocument } from '../../handlers/scavenging/scavenge.ts';
+import type { OlderPointDocument } from '../../handlers/documents/scavenging.ts';
 import { line } from '../../infra/runtime/io.ts';
 import type { Output } from '../../infra/runtime/io.ts';
 

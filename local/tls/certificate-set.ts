@@ -2,7 +2,7 @@ import { constants } from 'node:crypto';
 import type { X509Certificate } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
 import { SkuaError } from '../../core/base/errors.ts';
-import type { LoadedCertificate } from '../../handlers/http/node-control.ts';
+import type { LoadedCertificate } from '../../handlers/documents/node.ts';
 
 const DAY_MS = 86_400_000;
 

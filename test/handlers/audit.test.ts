@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ADDRESS_REFUSALS_MAX, AUDIT_SAMPLE_MS, REFUSALS_PER_MINUTE_MAX } from '../../handlers/audit.ts';
 import type { AuditEntry } from '../../core/ports/audit.ts';
 import { auditLine, ownEntry } from '../../core/ports/audit.ts';
-import { ROUTES } from '../../handlers/app.ts';
+import { ROUTES } from '../../handlers/routes.ts';
 import type { FlatContext } from '../support/app-context.ts';
 import { FakeAutoScavenge } from '../support/fake-auto-scavenge.ts';
 import { fakeBackups, HOLD_ID } from '../support/backup/fake-backups.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ROUTES } from '../../handlers/app.ts';
+import { ROUTES } from '../../handlers/routes.ts';
 import type { Place } from '../../handlers/http/route.ts';
 
 /** Where each operation of the route table is decided in a cluster: whoever adds one says so here too. */

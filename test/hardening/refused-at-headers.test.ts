@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { Meter } from '../../core/ports/meter.ts';
-import { createApp, ROUTES } from '../../handlers/app.ts';
+import { createApp } from '../../handlers/app.ts';
+import { ROUTES } from '../../handlers/routes.ts';
 import { createGrpc, servicesOf } from '../../handlers/grpc.ts';
 import { appOf } from '../../handlers/http/context.ts';
 import type { Access } from '../../handlers/http/context.ts';

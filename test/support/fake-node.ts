@@ -1,6 +1,7 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import type { ChunkMapView } from '../../core/log/chunk-table/chunk-table.ts';
-import type { AuditView, ChunkProofView, GossipMember, LogLineLevel, LogQuery, LogView, NodeControl, NodeState, OptionView, OverviewView, ReloadResult, StartUpWork, StatsTree, WebhooksView } from '../../handlers/http/node-control.ts';
+import type { AuditView, ChunkProofView, LogLineLevel, LogView, NodeState, OptionView, OverviewView, ReloadResult, StartUpWork, WebhooksView } from '../../handlers/documents/node.ts';
+import type { GossipMember, LogQuery, NodeControl, StatsTree } from '../../handlers/http/node-control.ts';
 
 export const FAKE_INSTANCE_ID = '6f1c8f4e-2b0d-4f3a-9c57-0d4c1a2b3e4f';
 

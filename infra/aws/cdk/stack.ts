@@ -11,6 +11,7 @@ import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { CfnSubscription, Topic } from 'aws-cdk-lib/aws-sns';
 import type { Construct } from 'constructs';
 import { TICK_PERIOD_SECONDS } from '../limits.ts';
+import { ADMIN_SEGMENTS } from '../paths.ts';
 import { createFunctions } from './functions.ts';
 import type { Functions } from './functions.ts';
 import { createBackups, createBucket } from './storage.ts';
@@ -43,9 +44,6 @@ function memory(scope: Construct, id: string, fallback: number, description: str
   return new CfnParameter(scope, id, { type: 'Number', default: fallback, minValue: 256, maxValue: 10_240, description }).valueAsNumber;
 }
 
-/** Beginnings of the paths that administrators use. */
-const ADMIN_PATHS = ['admin', 'users', 'connectors', 'auto-scavenge'];
-
 /**
  * Two ways in. One address for everything, as of a node: the gateway, which decodes paths, so that names with an escaped `/`,
  * `?` or `%` don't come through. And each function's own address, which leaves paths alone and costs nothing a
@@ -54,7 +52,7 @@ const ADMIN_PATHS = ['admin', 'users', 'connectors', 'auto-scavenge'];
 function createRoutes(scope: Construct, { webhook, admin, streams }: Functions): void {
   const api = new HttpApi(scope, 'Api', { description: 'Skua', defaultIntegration: new HttpLambdaIntegration('StreamsIntegration', streams) });
   const adminIntegration = new HttpLambdaIntegration('AdminIntegration', admin);
-  for (const name of ADMIN_PATHS) {
+  for (const name of ADMIN_SEGMENTS) {
     for (const path of [`/${name}`, `/${name}/{proxy+}`]) api.addRoutes({ path, methods: [HttpMethod.ANY], integration: adminIntegration });
   }
   api.addRoutes({ path: '/webhook/{proxy+}', methods: [HttpMethod.ANY], integration: new HttpLambdaIntegration('WebhookIntegration', webhook) });

@@ -4,13 +4,13 @@ import { createObjectNodes, OF_CLUSTER } from '../../../core/shared-log/control/
 import { createApp } from '../../../handlers/app.ts';
 import { newScratch } from '../../runtime/scratch.ts';
 import { createSchedule } from '../../schedule.ts';
+import { functionOf } from '../paths.ts';
 import { autoScavengeConfig, scavengeConfig } from './settings.ts';
 import { httpHandler } from './http-function.ts';
 import { commonContext, objectLogOptions, openedOrClosed, openFunctionStore, openSecurity } from './open-store.ts';
 import { openWebhooks } from './open-webhooks.ts';
 import { SELF, TickedScavenger } from '../../runtime/scavengers.ts';
 
-const PATHS = /^\/(?:admin|users|connectors|auto-scavenge)(?:\/|$)/;
 /** What is asked of scavenges needs to know how the last tick left them. */
 const SCAVENGES = /^\/admin\/scavenge(?:\/|$)/;
 
@@ -18,7 +18,7 @@ const CONNECTORS = /^\/connectors(?:\/|$)/;
 
 /** Users, connectors, scavenges and their schedule. */
 export const handler = httpHandler({
-  serves: (path) => PATHS.test(path),
+  serves: (path) => functionOf(path) === 'admin',
   open: async (call) => {
     const opened = await openFunctionStore(call);
     const security = await openSecurity(opened);

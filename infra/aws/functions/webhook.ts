@@ -1,16 +1,18 @@
 import { SkuaError } from '../../../core/base/errors.ts';
 import { ANONYMOUS } from '../../../core/base/principal.ts';
 import { receiveWebhook, webhookFailure } from '../../../handlers/connectors/webhook.ts';
+import { PLAIN } from '../../../handlers/http/branches.ts';
 import { appOf } from '../../../handlers/http/context.ts';
-import type { App, AppContext, Call, Reply } from '../../../handlers/http/context.ts';
+import type { App, AppContext, Branch, Call, Reply } from '../../../handlers/http/context.ts';
 import { empty, webResponse } from '../../../handlers/http/reply.ts';
+import { functionOf } from '../paths.ts';
 import { httpHandler } from './http-function.ts';
 import { commonContext, openedOrClosed, openFunctionStore } from './open-store.ts';
 import { openWebhooks } from './open-webhooks.ts';
 
 /** Where senders deliver. */
 export const handler = httpHandler({
-  serves: (path) => path.startsWith('/webhook/'),
+  serves: (path) => functionOf(path) === 'webhook',
   hasNoErrorBodies: true,
   open: async (call) => {
     const opened = await openFunctionStore(call, { hasUsers: false });
@@ -21,6 +23,7 @@ export const handler = httpHandler({
 
 const PATH = /^\/webhook\/([^/]+)$/;
 const METHODS = 'POST, OPTIONS';
+const BRANCH: Branch = { ...PLAIN, fail: webhookFailure, isForSenders: true };
 
 /**
  * The one route of senders without all the others: senders have signatures and no users, so that no logins have to be loaded, and a cold
@@ -35,7 +38,7 @@ async function answer(request: Request, app: App): Promise<Reply> {
   const { origin, pathname } = new URL(request.url);
   const connector = PATH.exec(pathname)?.[1];
   const call: Call = {
-    request, method: request.method, url: request.url, origin, path: pathname, params: connector === undefined ? {} : { connector }, query: {}, methods: '', principal: ANONYMOUS, entered: null, countedAs: null, session: null, base: null, audited: null, forwarded: null, passage: null, isLong: false, body: null,
+    request, method: request.method, url: request.url, origin, path: pathname, branch: BRANCH, params: connector === undefined ? {} : { connector }, query: {}, methods: '', principal: ANONYMOUS, entered: null, countedAs: null, session: null, base: null, audited: null, forwarded: null, passage: null, isLong: false, body: null,
   };
   try {
     if (connector === undefined) throw new SkuaError('not_found', `There is nothing at ${pathname}.`);

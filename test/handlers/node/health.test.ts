@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { StartUpWork } from '../../../handlers/http/node-control.ts';
+import type { StartUpWork } from '../../../handlers/documents/node.ts';
 import { createStartingApp } from '../../../handlers/starting.ts';
 import type { StartingParts } from '../../../handlers/starting.ts';
 import { Readiness } from '../../../local/node/control.ts';

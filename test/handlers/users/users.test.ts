@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { USER_BODY_BYTES_MAX } from '../../../handlers/users/documents.ts';
+import { USER_BODY_BYTES_MAX } from '../../../handlers/users/user-bodies.ts';
 import { loadExchanges } from '../../support/exchanges.ts';
 import { fixturePath } from '../../support/fixtures.ts';
 import { harness, ORIGIN } from '../harness.ts';

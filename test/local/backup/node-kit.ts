@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import type { LogView } from '../../../handlers/http/node-control.ts';
+import type { LogView } from '../../../handlers/documents/node.ts';
 import type { NodeLog } from '../../../local/log/logger.ts';
 import { startNode } from '../../../local/node/node.ts';
 import type { RunningNode } from '../../../local/node/node.ts';

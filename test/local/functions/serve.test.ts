@@ -2,8 +2,9 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { functionOf } from '../../../infra/aws/paths.ts';
 import { systemClock } from '../../../infra/clock.ts';
-import { functionOf, serveFunctions } from '../../../local/functions/serve.ts';
+import { serveFunctions } from '../../../local/functions/serve.ts';
 import type { ServedFunctions } from '../../../local/functions/serve.ts';
 
 let bundles: string;
@@ -54,7 +55,7 @@ describe('functions on this machine', () => {
     expect(event).toMatchObject({ body: '{"a":"ü"}', isBase64Encoded: false });
   });
 
-  it.each([['/webhook/x', 'webhook'], ['/admin/scavenge', 'admin'], ['/users', 'admin'], ['/connectors/x', 'admin'], ['/auto-scavenge/status', 'admin'], ['/streams/users', 'streams'], ['/usersx', 'streams'], ['/', 'streams']])('serve %s by %s', (requestPath, name) => {
+  it.each([['/webhook/x', 'webhook'], ['/admin/scavenge', 'admin'], ['/users', 'admin'], ['/connectors/x', 'admin'], ['/auto-scavenge/status', 'admin'], ['/streams/users', 'streams'], ['/usersx', 'streams'], ['/webhook', 'streams'], ['/', 'streams']])('serve %s by %s', (requestPath, name) => {
     expect(functionOf(requestPath)).toBe(name);
   });
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ChunkMapView } from '../../../core/log/chunk-table/chunk-table.ts';
-import type { OverviewView } from '../../../handlers/http/node-control.ts';
+import type { OverviewView } from '../../../handlers/documents/node.ts';
 import { startedIn, temporaryFolder, type Started } from '../backup/node-kit.ts';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;

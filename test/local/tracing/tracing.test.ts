@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Log } from '../../../core/ports/log.ts';
 import { silentLog } from '../../../core/ports/log.ts';
-import { ROUTES } from '../../../handlers/app.ts';
+import { ROUTES } from '../../../handlers/routes.ts';
 import { contextOf, routeNamer } from '../../../local/tracing/server-spans.ts';
 import { startTracing, tracesWanted } from '../../../local/tracing/tracing.ts';
 import { trace } from '@opentelemetry/api';

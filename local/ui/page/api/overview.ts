@@ -1,6 +1,6 @@
 import { poller } from './polled.ts';
 import type { Polled } from './polled.ts';
-import type { OverviewView } from '../../../../handlers/http/node-control.ts';
+import type { OverviewView } from '../../../../handlers/documents/node.ts';
 
 const PATH = '/admin/overview';
 

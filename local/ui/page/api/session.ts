@@ -1,17 +1,13 @@
 import { computed, signal } from '@preact/signals';
 import { ApiError, errorOf, problemOf } from './problem.ts';
 import { lost } from './connection.ts';
+import type { SessionDocument } from '../../../../handlers/documents/users.ts';
 
 /** Who uses the page. The node keeps the session; the page sees no more of it than what is here. */
 
 export type Need = 'anyone' | 'authenticated' | 'operators' | 'administrators';
 
-export interface Session {
-  /** Null: nobody has logged in. */
-  readonly user: string | null;
-  readonly groups: readonly string[];
-  readonly isOperator: boolean;
-  readonly isAdministrator: boolean;
+export interface Session extends Pick<SessionDocument, 'user' | 'groups' | 'isOperator' | 'isAdministrator'> {
   /** False: the node runs without security, so everybody may do everything. */
   readonly hasSecurity: boolean;
   /** False: passwords go over the network as they are. */
@@ -106,15 +102,6 @@ async function asked(init: RequestInit): Promise<Session> {
   }
   if (!response.ok) throw await problemOf(response);
   if (response.status === 204) return NOBODY;
-  return sessionOf(await response.json() as Record<string, unknown>);
-}
-
-function sessionOf(body: Record<string, unknown>): Session {
-  const { user, groups, isOperator, isAdministrator, security, encrypted } = body;
-  return {
-    user: typeof user === 'string' ? user : null,
-    groups: Array.isArray(groups) ? groups.filter((group): group is string => typeof group === 'string') : [],
-    isOperator: isOperator === true, isAdministrator: isAdministrator === true,
-    hasSecurity: security !== false, isEncrypted: encrypted !== false,
-  };
+  const { user, groups, isOperator, isAdministrator, security, encrypted } = await response.json() as SessionDocument;
+  return { user, groups, isOperator, isAdministrator, hasSecurity: security, isEncrypted: encrypted };
 }

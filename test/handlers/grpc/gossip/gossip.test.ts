@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { MemberInfoVNodeState } from '../../../../handlers/grpc/messages/gossip.ts';
-import type { GossipMember, NodeState } from '../../../../handlers/http/node-control.ts';
+import type { NodeState } from '../../../../handlers/documents/node.ts';
+import type { GossipMember } from '../../../../handlers/http/node-control.ts';
 import { securedGrpc } from '../../../grpc/harness.ts';
 import { FAKE_INSTANCE_ID, FakeNode } from '../../../support/fake-node.ts';
 import { AS } from '../../secured.ts';

@@ -15,12 +15,12 @@ import { Skeleton } from '../../parts/loading.tsx';
 import { toast } from '../../parts/toast.tsx';
 import { spanMsOf } from '../scavenge/feed.ts';
 import { Cycle } from './cycle.tsx';
-import type { EnabledDocument, StatusDocument } from '../../../../../handlers/scavenging/auto-scavenge.ts';
+import type { EnabledDocument, ScheduleDocument } from '../../../../../handlers/documents/scavenging.ts';
 import { ScheduleForm } from './schedule-form.tsx';
 import { Times } from './times.tsx';
 import { Off } from './off.tsx';
 
-const STATES: Readonly<Record<StatusDocument['state'], { readonly label: string; readonly tone: Tone; readonly about: string }>> = {
+const STATES: Readonly<Record<ScheduleDocument['state'], { readonly label: string; readonly tone: Tone; readonly about: string }>> = {
   NotConfigured: { label: 'no schedule', tone: 'plain', about: 'It has no schedule yet, so nothing is scavenged by itself.' },
   Waiting: { label: 'waiting', tone: 'ok', about: 'It waits for the next time of its schedule.' },
   InProgress: { label: 'in progress', tone: 'accent', about: 'A cycle is under way: one member is scavenged after the other.' },
@@ -35,7 +35,7 @@ const STATUS_EVERY_MS = 2_000;
 export default function AutoScavenge() {
   const enabled = usePolled<EnabledDocument>('/auto-scavenge/enabled', ENABLED_EVERY_MS);
   const isOn = enabled.data.value?.enabled === true;
-  const status = usePolled<StatusDocument>(isOn ? '/auto-scavenge/status' : null, STATUS_EVERY_MS);
+  const status = usePolled<ScheduleDocument>(isOn ? '/auto-scavenge/status' : null, STATUS_EVERY_MS);
   const { value: data } = enabled.data;
   const { value: error } = enabled.error;
   if (data === null && error?.status === 404) return <><ViewHead title="Auto-scavenge" /><Card><EmptyState icon="clock" title="Not on this node">This node has no auto-scavenge: on object storage and for functions, whoever runs them starts scavenges.</EmptyState></Card></>;
@@ -44,7 +44,7 @@ export default function AutoScavenge() {
   return <On status={status} />;
 }
 
-function On({ status }: { readonly status: Polled<StatusDocument> }) {
+function On({ status }: { readonly status: Polled<ScheduleDocument> }) {
   const [isEditing, setEditing] = useState(false);
   const [busy, setBusy] = useState<string | null>(null);
   const data = status.data.value;

@@ -2,19 +2,14 @@ import { usePolled } from '../../api/polled.ts';
 import { relativeText } from '../../lib/format.ts';
 import { now } from '../../lib/now.ts';
 import { Skeleton } from '../../parts/loading.tsx';
-
-export interface NextTimes {
-  readonly schedule: string | null;
-  readonly zone: string;
-  readonly times: readonly string[];
-}
+import type { TimesDocument } from '../../../../../handlers/documents/scavenging.ts';
 
 /** A time that has passed is replaced by the next one within this time. */
 const EVERY_MS = 30_000;
 
 /** The next times of the schedule that is in force. */
 export function Times({ path }: { readonly path: string }) {
-  const polled = usePolled<NextTimes>(path, EVERY_MS);
+  const polled = usePolled<TimesDocument>(path, EVERY_MS);
   const data = polled.data.value;
   const error = polled.error.value;
   if (data === null) return error === null ? <Skeleton lines={5} /> : <p class="muted">When it comes next can't be told: {error.message}</p>;
@@ -22,7 +17,7 @@ export function Times({ path }: { readonly path: string }) {
 }
 
 /** Times in the zone of the schedule, and in that of the reader where it is another. */
-export function TimesList({ next: { zone, times } }: { readonly next: NextTimes }) {
+export function TimesList({ next: { zone, times } }: { readonly next: TimesDocument }) {
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const inZone = format(zone);
   const isOther = zone !== own;

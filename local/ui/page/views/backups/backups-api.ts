@@ -1,9 +1,9 @@
-import type { SummaryDocument } from '../../../../../handlers/backup/backups.ts';
+import type { BackupDocument } from '../../../../../handlers/documents/backup.ts';
 
 /** Of a node that has made none. */
 export const NO_CHECKS = { checks: [] };
 
-export const CAUSES: Readonly<Record<SummaryDocument['cause'], { readonly word: string; readonly about: string; readonly series: number }>> = {
+export const CAUSES: Readonly<Record<BackupDocument['cause'], { readonly word: string; readonly about: string; readonly series: number }>> = {
   manual: { word: 'by hand', about: 'Somebody asked for it.', series: 1 },
   scheduled: { word: 'scheduled', about: 'The schedule of the node asked for it.', series: 3 },
   shipping: { word: 'for shipping', about: 'Shipping needed a backup to begin behind.', series: 2 },

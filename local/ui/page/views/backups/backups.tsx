@@ -16,8 +16,8 @@ import { Stat } from '../../parts/stat.tsx';
 import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
 import { NO_CHECKS } from './backups-api.ts';
-import type { SummaryDocument as Backup } from '../../../../../handlers/backup/backups.ts';
-import type { CheckDocument, StatusDocument } from '../../../../../handlers/backup/checks.ts';
+import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
+import type { BackupsDocument, BackupStatusDocument, ChecksDocument } from '../../../../../handlers/documents/backup.ts';
 import { ChecksCard } from './checks.tsx';
 import { BackupDialog, DrillDialog, VerifyDialog } from './dialogs.tsx';
 import { BackupList } from './list.tsx';
@@ -37,16 +37,16 @@ type Open = { readonly what: 'backup' | 'verify' } | { readonly what: 'drill'; r
 
 /** What would be left if the node were lost, and whether that can be trusted. */
 export default function Backups() {
-  const status = usePolled<StatusDocument>('/admin/backup/status', STATUS_EVERY_MS);
+  const status = usePolled<BackupStatusDocument>('/admin/backup/status', STATUS_EVERY_MS);
   if (status.error.value?.status === 404) {
     return <><ViewHead title="Backups" /><Card><EmptyState icon="backup" title="This node makes no backups">Its data lie in memory, or in object storage that keeps them itself.</EmptyState></Card></>;
   }
   return <Loading polled={status} what="Backups" lines={8}>{(known) => (known.repository === null ? <><ViewHead title="Backups" about="This node keeps none of itself yet." /><NotConfigured /></> : <Configured status={known} polled={status} />)}</Loading>;
 }
 
-function Configured({ status, polled }: { readonly status: StatusDocument; readonly polled: Polled<StatusDocument> }) {
-  const list = usePolled<{ readonly backups: readonly Backup[] }>('/admin/backups', LIST_EVERY_MS);
-  const checks = usePolled<{ readonly checks: readonly CheckDocument[] }>('/admin/backup/check', CHECKS_EVERY_MS, { missing: NO_CHECKS });
+function Configured({ status, polled }: { readonly status: BackupStatusDocument; readonly polled: Polled<BackupStatusDocument> }) {
+  const list = usePolled<BackupsDocument>('/admin/backups', LIST_EVERY_MS);
+  const checks = usePolled<ChecksDocument>('/admin/backup/check', CHECKS_EVERY_MS, { missing: NO_CHECKS });
   const [open, setOpen] = useState<Open | null>(null);
   const [wish, setWish] = useState<Wish>({ kind: 'newest' });
   const running = status.current ?? null;
@@ -103,7 +103,7 @@ function Stop({ path, what, onDone }: { readonly path: string; readonly what: st
   );
 }
 
-function Tiles({ status }: { readonly status: StatusDocument }) {
+function Tiles({ status }: { readonly status: BackupStatusDocument }) {
   const { restorable, newest, unshippedBytes, shipLagSeconds, provenAt, verified } = status;
   const provenMs = msOf(provenAt);
   const isProvenOld = provenMs === null || now.value - provenMs > PROVEN_MS_MAX;

@@ -12,7 +12,7 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import type { BackupCommands } from '../../../../../core/backup/api.ts';
-import type { CheckDocument } from '../../../../../handlers/backup/checks.ts';
+import type { CheckDocument, CheckFindingDocument } from '../../../../../handlers/documents/backup.ts';
 
 /** What was checked since the start of the node, and what came of it. */
 export function ChecksCard({ checks, commands }: { readonly checks: readonly CheckDocument[]; readonly commands: BackupCommands | null }) {
@@ -45,9 +45,7 @@ const COLUMNS: readonly Column<CheckDocument>[] = [
   { name: 'read', title: 'Read', width: '7rem', align: 'end', isMinor: true, render: ({ bytesDone }) => bytesText(bytesDone) },
 ];
 
-type Finding = NonNullable<CheckDocument['report']>['findings'][number];
-
-const FINDINGS: readonly Column<Finding>[] = [
+const FINDINGS: readonly Column<CheckFindingDocument>[] = [
   { name: 'where', title: 'Where', width: '35%', render: ({ where }) => <code class="break">{where}</code>, isLong: true },
   { name: 'kind', title: 'What', width: '7rem', render: ({ kind }) => kind },
   { name: 'message', title: 'What is wrong there', render: ({ message }) => message, isLong: true },

@@ -5,7 +5,7 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { Form, Select, Toggle } from '../../parts/form.tsx';
 import { toast } from '../../parts/toast.tsx';
 import { shortId } from './backups-api.ts';
-import type { SummaryDocument as Backup } from '../../../../../handlers/backup/backups.ts';
+import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
 
 interface Common {
   readonly isOpen: boolean;

@@ -8,7 +8,7 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { CAUSES, shortId } from './backups-api.ts';
-import type { SummaryDocument as Backup } from '../../../../../handlers/backup/backups.ts';
+import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
 import type { Wish } from './restore.tsx';
 
 /** All backups, newest first; one that is chosen is what the restore is of. */

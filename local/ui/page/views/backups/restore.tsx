@@ -5,7 +5,7 @@ import { Card } from '../../parts/card.tsx';
 import { Command } from '../../parts/command.tsx';
 import { shortId, timeWord } from './backups-api.ts';
 import type { BackupCommands } from '../../../../../core/backup/api.ts';
-import type { SummaryDocument as Backup } from '../../../../../handlers/backup/backups.ts';
+import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
 
 /** What somebody wants back. */
 export type Wish = { readonly kind: 'newest' } | { readonly kind: 'backup'; readonly backup: Backup } | { readonly kind: 'moment'; readonly ms: number };

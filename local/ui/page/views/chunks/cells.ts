@@ -1,5 +1,5 @@
 import type { DryRunChunk } from '../../../../../core/scavenge/api.ts';
-import type { DryRunDocument } from '../../../../../handlers/scavenging/scavenge.ts';
+import type { DryRunDocument } from '../../../../../handlers/documents/scavenging.ts';
 import type { ChunkView } from '../../../../../core/log/api.ts';
 import type { ChunkList } from './chunk-list.ts';
 

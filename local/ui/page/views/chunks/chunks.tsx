@@ -11,7 +11,7 @@ import { Stat } from '../../parts/stat.tsx';
 import { Time } from '../../parts/time.tsx';
 import type { ViewProps } from '../../views.ts';
 import { useDryRun, useStart } from '../scavenge/dry-run.ts';
-import type { DryRunDocument } from '../../../../../handlers/scavenging/scavenge.ts';
+import type { DryRunDocument } from '../../../../../handlers/documents/scavenging.ts';
 import { RunProgress, StopButton } from '../scavenge/run-bar.tsx';
 import { filesBehind, useRun } from '../scavenge/run.ts';
 import { cellsOf } from './cells.ts';

@@ -6,7 +6,7 @@ import { CopyButton } from '../../parts/copy-button.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
 import { absoluteText } from '../../lib/format.ts';
 import { lineText, valueText } from './lines.ts';
-import type { LogLineLevel, LogLineView } from '../../../../../handlers/http/node-control.ts';
+import type { LogLineLevel, LogLineView } from '../../../../../handlers/documents/node.ts';
 
 const TONES: Readonly<Record<LogLineLevel, Tone>> = { debug: 'plain', info: 'info', warn: 'warn', error: 'bad' };
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 });

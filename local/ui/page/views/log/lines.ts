@@ -3,7 +3,7 @@ import { get } from '../../api/client.ts';
 import { connection } from '../../api/connection.ts';
 import { errorOf } from '../../api/problem.ts';
 import type { ApiError } from '../../api/problem.ts';
-import type { LogLineLevel, LogLineView, LogView } from '../../../../../handlers/http/node-control.ts';
+import type { LogLineLevel, LogLineView, LogView } from '../../../../../handlers/documents/node.ts';
 
 /** The last lines of the log, and those that follow. */
 

@@ -14,7 +14,7 @@ import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
 import { fits, LEVELS, lineText, useTail, wordsOf } from './lines.ts';
 import type { Tail } from './lines.ts';
-import type { LogLineLevel, LogLineView } from '../../../../../handlers/http/node-control.ts';
+import type { LogLineLevel, LogLineView } from '../../../../../handlers/documents/node.ts';
 import { LogLine } from './line.tsx';
 
 /** What the node has logged last, and what it logs. */

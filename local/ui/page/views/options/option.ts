@@ -1,4 +1,4 @@
-import type { OptionView } from '../../../../../handlers/http/node-control.ts';
+import type { OptionView } from '../../../../../handlers/documents/node.ts';
 
 const DEFAULT = '<DEFAULT>';
 

@@ -10,7 +10,7 @@ import { Loading } from '../../parts/loading.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import type { ViewProps } from '../../views.ts';
 import { isDefault, shownValue, sourceText } from './option.ts';
-import type { OptionView } from '../../../../../handlers/http/node-control.ts';
+import type { OptionView } from '../../../../../handlers/documents/node.ts';
 
 const EVERY_MS = 60_000;
 const WHICH = [{ name: '', label: 'All' }, { name: 'set', label: 'Set' }, { name: 'old', label: 'Deprecated' }] as const;

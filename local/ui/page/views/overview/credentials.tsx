@@ -1,4 +1,4 @@
-import type { LoadedCertificate, OverviewView } from '../../../../../handlers/http/node-control.ts';
+import type { LoadedCertificate, OverviewView } from '../../../../../handlers/documents/node.ts';
 import { countText } from '../../lib/format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import type { Tone } from '../../parts/badge.tsx';

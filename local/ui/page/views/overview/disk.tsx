@@ -1,4 +1,4 @@
-import type { OverviewView } from '../../../../../handlers/http/node-control.ts';
+import type { OverviewView } from '../../../../../handlers/documents/node.ts';
 import { bytesText, percentText } from '../../lib/format.ts';
 import { Card } from '../../parts/card.tsx';
 import { Shares } from '../../parts/progress.tsx';

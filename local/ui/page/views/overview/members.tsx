@@ -6,18 +6,12 @@ import { Card } from '../../parts/card.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
-import type { MemberDocument } from '../../../../../handlers/node/information.ts';
-
-export interface Gossip {
-  readonly members: readonly MemberDocument[];
-  readonly serverIp: string;
-  readonly serverPort: number;
-}
+import type { GossipDocument, MemberDocument } from '../../../../../handlers/documents/node.ts';
 
 const WELL: ReadonlySet<string> = new Set(['Leader', 'Follower', 'ReadOnlyReplica']);
 
 /** The members of the cluster, as the node that the page comes from knows them. */
-export function Members({ gossip: { members, serverIp, serverPort } }: { readonly gossip: Gossip }) {
+export function Members({ gossip: { members, serverIp, serverPort } }: { readonly gossip: GossipDocument }) {
   const leader = members.find(({ state, isAlive }) => state === 'Leader' && isAlive);
   const end = leader?.writerCheckpoint ?? Math.max(...members.map(({ writerCheckpoint }) => writerCheckpoint));
   const isHere = (member: MemberDocument) => member.httpEndPointIp === serverIp && member.httpEndPointPort === serverPort;

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import { overview } from '../../api/overview.ts';
-import type { OverviewView } from '../../../../../handlers/http/node-control.ts';
+import type { GossipDocument, OverviewView } from '../../../../../handlers/documents/node.ts';
 import { usePolled } from '../../api/polled.ts';
 import { bytesText, countText, durationText, percentText, shortText } from '../../lib/format.ts';
 import { historyOf } from '../../lib/history.ts';
@@ -17,7 +17,6 @@ import { inMs, OVERVIEW_HISTORY } from '../../shell/sampler.ts';
 import { Charts } from './charts.tsx';
 import { Disk, LOW_SHARE } from './disk.tsx';
 import { Members } from './members.tsx';
-import type { Gossip } from './members.tsx';
 import { Certificates, Licence } from './credentials.tsx';
 import { Warnings } from './warnings.tsx';
 
@@ -37,7 +36,7 @@ export default function Overview() {
 
 function Known({ data }: { readonly data: OverviewView }) {
   const { node, log, disk, activity, process, connections, certificates, licence, warnings } = data;
-  const gossip = usePolled<Gossip>(node.isMember ? '/gossip' : null, EVERY_MS);
+  const gossip = usePolled<GossipDocument>(node.isMember ? '/gossip' : null, EVERY_MS);
   const { values } = historyOf(OVERVIEW_HISTORY).value;
   const points = (name: string) => values[name] ?? [];
   return (

@@ -1,4 +1,4 @@
-import type { NodeWarning } from '../../../../../handlers/http/node-control.ts';
+import type { NodeWarning } from '../../../../../handlers/documents/node.ts';
 import { Button } from '../../parts/button.tsx';
 import { Notice } from '../../parts/empty-state.tsx';
 import { menuViewAt } from '../../views.ts';

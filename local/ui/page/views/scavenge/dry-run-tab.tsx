@@ -11,7 +11,7 @@ import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useDryRun, useStart } from './dry-run.ts';
 import type { DryRunChunk } from '../../../../../core/scavenge/api.ts';
-import type { DryRunDocument } from '../../../../../handlers/scavenging/scavenge.ts';
+import type { DryRunDocument } from '../../../../../handlers/documents/scavenging.ts';
 import type { Run } from './run.ts';
 import { RunProgress, StopButton } from './run-bar.tsx';
 import { olderText } from './older-point.ts';

@@ -7,11 +7,11 @@ import { errorOf } from '../../api/problem.ts';
 import { announce } from '../../lib/announce.ts';
 import { keep, kept } from '../../lib/kept.ts';
 import { toast } from '../../parts/toast.tsx';
-import type { DryRunDocument } from '../../../../../handlers/scavenging/scavenge.ts';
+import type { DryRunDocument, StartedDocument } from '../../../../../handlers/documents/scavenging.ts';
 
 /** Dry runs: what a scavenge would win, counted without changing anything. The last one that is known is shown by the map and by the view of scavenges. */
 
-type Answer = DryRunDocument | { readonly scavengeId: string };
+type Answer = DryRunDocument | StartedDocument;
 
 const KEPT = 'dry-run';
 const EVERY_MS = 2_000;
@@ -33,7 +33,7 @@ export function useStart(current: Pick<Polled<unknown>, 'refresh'>): { readonly 
   const start = async () => {
     setStarting(true);
     try {
-      const { scavengeId } = await post<{ readonly scavengeId: string }>('/admin/scavenge', undefined, { query: { dryRun: true } });
+      const { scavengeId } = await post<StartedDocument>('/admin/scavenge', undefined, { query: { dryRun: true } });
       followDryRun(scavengeId);
       await current.refresh();
     } catch (thrown) {

@@ -14,11 +14,7 @@ import { Skeleton } from '../../parts/loading.tsx';
 import { Progress } from '../../parts/progress.tsx';
 import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
-import type { ProofDocument } from '../../../../../handlers/scavenging/erasure.ts';
-
-/** One of a list: how many ids of events were looked for, not which. */
-type Proof = ProofDocument & { readonly events: number };
-type Finding = NonNullable<NonNullable<ProofDocument['report']>['findings']>[number];
+import type { ListedProofDocument, ProofDocument, ProofsDocument, ReportDocument } from '../../../../../handlers/documents/scavenging.ts';
 
 const PATH = '/admin/erasure';
 const EVERY_MS = 2_000;
@@ -29,7 +25,7 @@ const SHOWN_MAX = 20;
 
 /** Proves that nothing of a stream or of events is left in any file of this node. */
 export function Erasure() {
-  const polled = usePolled<{ readonly proofs: readonly Proof[] }>(PATH, EVERY_MS);
+  const polled = usePolled<ProofsDocument>(PATH, EVERY_MS);
   const data = polled.data.value;
   const error = polled.error.value;
   if (data === null && error?.status === 404) return <Card><EmptyState icon="erase" title="This node can't prove it">Nodes whose log lies on object storage, and nodes in memory, have no files that could be searched.</EmptyState></Card>;
@@ -73,13 +69,13 @@ function complaintsOf({ stream = '', events }: Values): Complaints {
   return stream === '' && ids.length === 0 ? { stream: 'Name a stream, or give ids of events.' } : {};
 }
 
-function whatOf({ stream, events }: Proof): string {
+function whatOf({ stream, events }: ListedProofDocument): string {
   return [stream, events > 0 ? countText(events, 'event id') : null].filter((part) => part !== null).join(' and ');
 }
 
-function ProofItem({ proof, onStopped }: { readonly proof: Proof; readonly onStopped: () => Promise<void> }) {
+function ProofItem({ proof, onStopped }: { readonly proof: ListedProofDocument; readonly onStopped: () => Promise<void> }) {
   const { proofId, state, report, error, bytesDone, bytesTotal, elapsedSeconds } = proof;
-  const [findings, setFindings] = useState<readonly Finding[] | null>(null);
+  const [findings, setFindings] = useState<ReportDocument['findings'] | null>(null);
   const path = `${PATH}/${encodeURIComponent(proofId)}`;
   const told = async (work: () => Promise<void>) => {
     try {
@@ -89,7 +85,7 @@ function ProofItem({ proof, onStopped }: { readonly proof: Proof; readonly onSto
     }
   };
   const save = () => told(async () => {
-    const whole = await get<Proof>(path);
+    const whole = await get<ProofDocument>(path);
     download(`erasure-${proofId}.json`, `${JSON.stringify(whole, null, 2)}\n`);
   });
   const left = bytesDone > 0 && bytesTotal > bytesDone ? (elapsedSeconds * (bytesTotal - bytesDone)) / bytesDone : null;
@@ -116,7 +112,7 @@ function ProofItem({ proof, onStopped }: { readonly proof: Proof; readonly onSto
       <div class="row wrap small faint">
         <Time at={proof.startedAt} />{state !== 'running' && msOf(proof.endedAt) !== null && <span>took {durationText(elapsedSeconds * 1_000)}</span>}
         {state !== 'running' && <Button kind="quiet" isSmall icon="download" onClick={() => void save()}>Save the report</Button>}
-        {report !== null && report.traces + report.residues > 0 && findings === null && <Button kind="quiet" isSmall icon="search" onClick={() => void told(async () => setFindings((await get<Proof>(path)).report?.findings ?? []))}>Where</Button>}
+        {report !== null && report.traces + report.residues > 0 && findings === null && <Button kind="quiet" isSmall icon="search" onClick={() => void told(async () => setFindings((await get<ProofDocument>(path)).report?.findings ?? []))}>Where</Button>}
       </div>
     </article>
   );

@@ -12,7 +12,7 @@ import { Field, Form } from '../../parts/form.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
-import type { ExplanationDocument, OlderPointDocument } from '../../../../../handlers/scavenging/scavenge.ts';
+import type { ExplanationDocument, OlderPointDocument } from '../../../../../handlers/documents/scavenging.ts';
 
 /** What each rule says, for those who have not learnt the words. */
 function ruleText(rule: string, value: unknown): string {

@@ -1,16 +1,8 @@
-/** Pages of a stream as the history of scavenges is read: events with their data as text. */
-export interface FeedEntry {
-  readonly eventType: string;
-  readonly eventNumber: number;
-  readonly updated: string;
-  readonly data?: string;
-  readonly isJson?: boolean;
-}
+import type { EmbeddedEntryDocument, PageDocument } from '../../../../../handlers/documents/streams.ts';
 
-export interface Feed {
-  readonly entries: readonly FeedEntry[];
-  readonly links: readonly { readonly uri: string; readonly relation: string }[];
-}
+/** Pages of a stream as the history of scavenges is read: events with their data as text. */
+export type Feed = PageDocument<EmbeddedEntryDocument>;
+export type FeedEntry = Pick<EmbeddedEntryDocument, 'eventType' | 'eventNumber' | 'updated' | 'data'>;
 
 /** What an event of the history says; nothing for one that says nothing. */
 export function membersOf({ data }: FeedEntry): Readonly<Record<string, unknown>> {

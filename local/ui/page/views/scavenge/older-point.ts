@@ -1,4 +1,4 @@
-import type { OlderPointDocument } from '../../../../../handlers/scavenging/scavenge.ts';
+import type { OlderPointDocument } from '../../../../../handlers/documents/scavenging.ts';
 import { absoluteText, msOf } from '../../lib/format.ts';
 
 export function olderText({ why, effectiveNow }: OlderPointDocument): string {

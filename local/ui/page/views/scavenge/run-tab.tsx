@@ -9,18 +9,12 @@ import { Icon } from '../../parts/icon.tsx';
 import { Loading } from '../../parts/loading.tsx';
 import { Button } from '../../parts/button.tsx';
 import { olderText } from './older-point.ts';
-import type { OlderPointDocument } from '../../../../../handlers/scavenging/scavenge.ts';
+import type { LastDocument, OlderPointDocument } from '../../../../../handlers/documents/scavenging.ts';
 import { RESULT_TONES } from './results.ts';
 import { LAST_PATH } from './run.ts';
 import type { Run } from './run.ts';
 import { PHASES, RunProgress, StopButton } from './run-bar.tsx';
 import { StartForm } from './start-form.tsx';
-
-interface Last {
-  readonly scavengeId: string;
-  readonly scavengeResult: string;
-  readonly error?: string;
-}
 
 const LAST_EVERY_MS = 10_000;
 /** Of a node on which none has run since its start. */
@@ -77,7 +71,7 @@ function Phases({ phase }: { readonly phase: string | null }) {
 }
 
 function LastRun({ run }: { readonly run: Run }) {
-  const last = usePolled<Last>(LAST_PATH, LAST_EVERY_MS);
+  const last = usePolled<LastDocument>(LAST_PATH, LAST_EVERY_MS);
   const answered = run.current.atMs.value !== null;
   // It may have ended a moment ago.
   useEffect(() => {

@@ -4,17 +4,9 @@ import { get } from '../../api/client.ts';
 import { usePolled } from '../../api/polled.ts';
 import type { Polled } from '../../api/polled.ts';
 import { followDryRun } from './dry-run.ts';
-import type { OlderPointDocument, ProgressDocument } from '../../../../../handlers/scavenging/scavenge.ts';
+import type { CurrentDocument, LastDocument, ProgressDocument } from '../../../../../handlers/documents/scavenging.ts';
 
 /** The scavenge that runs on this node, whoever started it. */
-
-export interface Current {
-  /** Empty while none runs. */
-  readonly scavengeId: string;
-  readonly olderPoint?: OlderPointDocument;
-  /** The point to which the next start goes. */
-  readonly waiting?: OlderPointDocument;
-}
 
 const EVERY_MS = 2_000;
 const CURRENT_PATH = '/admin/scavenge/current';
@@ -24,7 +16,7 @@ export const LAST_PATH = '/admin/scavenge/last';
 const kind = signal<{ readonly scavengeId: string; readonly isDry: boolean } | null>(null);
 
 export interface Run {
-  readonly current: Polled<Current>;
+  readonly current: Polled<CurrentDocument>;
   readonly scavengeId: string | null;
   /** It changes nothing; null while nobody knows. */
   readonly isDry: boolean | null;
@@ -32,7 +24,7 @@ export interface Run {
 }
 
 export function useRun(): Run {
-  const current = usePolled<Current>(CURRENT_PATH, EVERY_MS);
+  const current = usePolled<CurrentDocument>(CURRENT_PATH, EVERY_MS);
   const scavengeId = current.data.value?.scavengeId || null;
   const told = usePolled<ProgressDocument>(scavengeId === null ? null : '/admin/scavenge/progress', EVERY_MS).data.value;
   // What is kept of an earlier run says nothing of this one.
@@ -42,7 +34,7 @@ export function useRun(): Run {
   useEffect(() => {
     if (scavengeId === null || kind.peek()?.scavengeId === scavengeId) return;
     // A dry run is never the last scavenge.
-    get<{ readonly scavengeId: string }>(LAST_PATH).then((last) => {
+    get<LastDocument>(LAST_PATH).then((last) => {
       kind.value = { scavengeId, isDry: last.scavengeId !== scavengeId };
       // Also one that somebody else has started: its report serves all.
       if (last.scavengeId !== scavengeId) followDryRun(scavengeId);

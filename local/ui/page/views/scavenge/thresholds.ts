@@ -1,5 +1,5 @@
 import type { DryRunChunk } from '../../../../../core/scavenge/api.ts';
-import type { DryRunDocument } from '../../../../../handlers/scavenging/scavenge.ts';
+import type { DryRunDocument } from '../../../../../handlers/documents/scavenging.ts';
 
 /** What a scavenge would do at one threshold, of what a dry run has counted. */
 export interface Outcome {

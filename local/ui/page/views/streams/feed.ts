@@ -1,5 +1,6 @@
 import { get } from '../../api/client.ts';
 import { ApiError } from '../../api/problem.ts';
+import type { EntryDocument, PageDocument } from '../../../../../handlers/documents/streams.ts';
 
 /** Pages of a stream or of `$all`, without the data of the events: a page of large ones costs no more than any other. */
 
@@ -36,23 +37,6 @@ export interface Page {
   readonly newer: string | null;
 }
 
-interface Entry {
-  readonly title: string;
-  readonly updated: string;
-  readonly eventId?: string;
-  readonly eventType?: string;
-  readonly eventNumber?: number;
-  readonly streamId?: string;
-  readonly isJson?: boolean;
-  readonly positionEventNumber?: number;
-  readonly positionStreamId?: string;
-}
-
-interface Feed {
-  readonly entries: readonly Entry[];
-  readonly links: readonly { readonly uri: string; readonly relation: string }[];
-}
-
 export type Direction = 'forward' | 'backward';
 
 export function pagePath({ base }: Source, at: string, direction: Direction, count: number): string {
@@ -61,13 +45,13 @@ export function pagePath({ base }: Source, at: string, direction: Direction, cou
 
 /** `waitSeconds`: what is not there yet is waited for. */
 export async function readPage(source: Source, at: string, direction: Direction, count: number, { signal, waitSeconds = 0 }: { readonly signal?: AbortSignal; readonly waitSeconds?: number } = {}): Promise<Page> {
-  const read = (resolves: boolean) => get<Feed>(pagePath(source, at, direction, count), {
+  const read = (resolves: boolean) => get<PageDocument>(pagePath(source, at, direction, count), {
     query: { embed: 'rich', ...source.query }, timeoutMs: (waitSeconds + ANSWER_SECONDS) * 1_000, ...(signal !== undefined && { signal }),
     headers: { 'es-resolvelinktos': String(resolves), ...(waitSeconds > 0 && { 'es-longpoll': String(waitSeconds) }) },
   });
   const feed = await read(source.resolvesLinks);
   let { entries } = feed;
-  const gone = new Set<Entry>();
+  const gone = new Set<EntryDocument>();
   if (entries.some(({ eventId }) => eventId === undefined)) {
     // Of a link whose target is gone only the links themselves tell more.
     const links = await readAgain(source, at, direction, count, signal);
@@ -83,16 +67,16 @@ export async function readPage(source: Source, at: string, direction: Direction,
 
 const ANSWER_SECONDS = 30;
 
-async function readAgain(source: Source, at: string, direction: Direction, count: number, signal: AbortSignal | undefined): Promise<Feed | null> {
+async function readAgain(source: Source, at: string, direction: Direction, count: number, signal: AbortSignal | undefined): Promise<PageDocument | null> {
   try {
-    return await get<Feed>(pagePath(source, at, direction, count), { query: { embed: 'rich', ...source.query }, headers: { 'es-resolvelinktos': 'false' }, ...(signal !== undefined && { signal }) });
+    return await get<PageDocument>(pagePath(source, at, direction, count), { query: { embed: 'rich', ...source.query }, headers: { 'es-resolvelinktos': 'false' }, ...(signal !== undefined && { signal }) });
   } catch (error) {
     if (error instanceof ApiError && error.code === 'aborted') throw error;
     return null;
   }
 }
 
-function rowOf(entry: Entry, isTargetGone: boolean): Row {
+function rowOf(entry: EntryDocument, isTargetGone: boolean): Row {
   const { positionStreamId: stream = '', positionEventNumber: number = null, streamId = '', eventNumber = 0 } = entry;
   const isLink = entry.eventId !== undefined && (streamId !== stream || eventNumber !== number);
   return {
@@ -103,7 +87,7 @@ function rowOf(entry: Entry, isTargetGone: boolean): Row {
 }
 
 /** Where a link of a feed leads. Its host and what stands in front of the stream are those by which the node was asked, not the page's. */
-function placeOf(feed: Feed, relation: string): string | null {
+function placeOf(feed: PageDocument, relation: string): string | null {
   const link = feed.links.find((one) => one.relation === relation);
   return link === undefined ? null : /\/([^/]+)\/(?:forward|backward)\/\d+(?:\?.*)?$/.exec(link.uri)?.[1] ?? null;
 }

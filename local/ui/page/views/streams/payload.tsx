@@ -11,10 +11,10 @@ import { Notice } from '../../parts/empty-state.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
 import { Hex } from './hex.tsx';
 import { addressOf } from './names.ts';
-import type { Line } from './previews.ts';
+import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 
 /** The data of an event as what they are: JSON, text, or bytes. */
-export function Payload({ line, stream, number, resolvesLinks }: { readonly line: Line; readonly stream: string; readonly number: number; readonly resolvesLinks: boolean }) {
+export function Payload({ line, stream, number, resolvesLinks }: { readonly line: LineDocument; readonly stream: string; readonly number: number; readonly resolvesLinks: boolean }) {
   const name = `${fileName(stream)}-${number}`;
   const read = async () => new Uint8Array(await (await send('GET', addressOf(stream, number), undefined, { headers: { accept: 'application/octet-stream', 'es-resolvelinktos': String(resolvesLinks) } })).arrayBuffer());
   const save = <Button kind="quiet" isSmall icon="download" title="The data byte for byte" onClick={() => void read().then((bytes) => download(`${name}.${line.isJson ? 'json' : 'bin'}`, bytes as Uint8Array<ArrayBuffer>, 'application/octet-stream'))}>Raw</Button>;

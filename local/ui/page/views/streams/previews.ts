@@ -1,6 +1,7 @@
 import { lines } from '../../api/lines.ts';
 import { pagePath } from './feed.ts';
 import type { Direction, Source } from './feed.ts';
+import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 
 /** The beginnings of the data of a page's events, as far as they cost little: where events are large, those behind them have none. */
 
@@ -10,28 +11,10 @@ export type Previews = ReadonlyMap<string, string>;
 const CHARACTERS_MAX = 1_048_576;
 const PREVIEW_CHARACTERS = 160;
 
-export interface Line {
-  readonly eventId: string;
-  readonly eventType: string;
-  readonly eventNumber: number;
-  readonly streamId: string;
-  /** Null for what is no JSON. */
-  readonly data: string | null;
-  readonly metaData: string | null;
-  readonly linkMetaData: string | null;
-  readonly isJson: boolean;
-  readonly isRedacted: boolean;
-  readonly positionEventNumber: number;
-  readonly positionStreamId: string;
-  readonly updated: string;
-  /** `commit/prepare` */
-  readonly position: string;
-}
-
 /** The lines of a page; the loop may be left at any time. */
-export function pageLines(source: Source, at: string, direction: Direction, count: number, signal?: AbortSignal): AsyncGenerator<Line[]> {
+export function pageLines(source: Source, at: string, direction: Direction, count: number, signal?: AbortSignal): AsyncGenerator<LineDocument[]> {
   const query = new URLSearchParams(source.query).toString();
-  return lines<Line>(`${pagePath(source, at, direction, count)}${query === '' ? '' : `?${query}`}`, signal, { 'es-resolvelinktos': String(source.resolvesLinks) });
+  return lines<LineDocument>(`${pagePath(source, at, direction, count)}${query === '' ? '' : `?${query}`}`, signal, { 'es-resolvelinktos': String(source.resolvesLinks) });
 }
 
 /** By the keys of rows. */
@@ -48,7 +31,7 @@ export async function readPreviews(source: Source, at: string, direction: Direct
   return found;
 }
 
-function previewOf({ data }: Line): string {
+function previewOf({ data }: LineDocument): string {
   if (data === null) return '';
   const start = data.slice(0, PREVIEW_CHARACTERS * 3).replace(/\s+/g, ' ').slice(0, PREVIEW_CHARACTERS);
   // By way of JSON it is a text of its own: a part of a text keeps all of it in memory.

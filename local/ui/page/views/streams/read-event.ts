@@ -2,11 +2,11 @@ import { getText } from '../../api/client.ts';
 import { ApiError } from '../../api/problem.ts';
 import { addressOf } from './names.ts';
 import { pageLines } from './previews.ts';
-import type { Line } from './previews.ts';
+import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 
 /** One event with its data. */
 export interface ShownEvent {
-  readonly line: Line;
+  readonly line: LineDocument;
   /** The number of its place in the stream that was read; of a link, the link's. */
   readonly number: number;
   /** It was reached by a link, and this is what the link leads to. */

@@ -15,7 +15,7 @@ import { readPage } from './feed.ts';
 import type { Source } from './feed.ts';
 import { addressOf, viewOf } from './names.ts';
 import { pageLines } from './previews.ts';
-import type { Line } from './previews.ts';
+import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 import { tokenOf } from './read-event.ts';
 
 /** What an event belongs to: the event that caused it, and all that have the same correlation. */
@@ -41,11 +41,11 @@ const LOOK_CHARACTERS = 8_388_608;
 const PAGE_EVENTS = 200;
 
 interface Found {
-  readonly line: Pick<Line, 'eventId' | 'eventType' | 'eventNumber' | 'streamId' | 'updated'>;
+  readonly line: Pick<LineDocument, 'eventId' | 'eventType' | 'eventNumber' | 'streamId' | 'updated'>;
   readonly as: 'cause' | 'same';
 }
 
-export function Related({ line, tie }: { readonly line: Line; readonly tie: Tie }) {
+export function Related({ line, tie }: { readonly line: LineDocument; readonly tie: Tie }) {
   const { causation, correlation } = tie;
   /** The stream in which a projection gathers what belongs together, where there is one. */
   const gathered = correlation === null ? null : `$bc-${correlation}`;
@@ -83,7 +83,7 @@ export function Related({ line, tie }: { readonly line: Line; readonly tie: Tie 
     let characters = 0;
     try {
       while (left > 0 && characters < LOOK_CHARACTERS && next.current !== null) {
-        let last: Line | null = null;
+        let last: LineDocument | null = null;
         const before = left;
         const matches: Found[] = [];
         for await (const some of pageLines(source, next.current, 'backward', PAGE_EVENTS, signal)) {

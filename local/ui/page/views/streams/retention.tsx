@@ -6,7 +6,7 @@ import { mayUse } from '../../api/session.ts';
 import { bytesText, countText, numberText } from '../../lib/format.ts';
 import { Button } from '../../parts/button.tsx';
 import { Notice } from '../../parts/empty-state.tsx';
-import type { ExplanationDocument } from '../../../../../handlers/scavenging/scavenge.ts';
+import type { ExplanationDocument } from '../../../../../handlers/documents/scavenging.ts';
 import type { StreamMetadata } from './stream-metadata.ts';
 import { spanText } from './span.ts';
 

@@ -5,7 +5,7 @@ import { ExactNumber, formatJson, parseJson } from '../../lib/json.ts';
 import type { Json } from '../../lib/json.ts';
 import { newUuid } from '../../lib/uuid.ts';
 import { addressOf } from './names.ts';
-import type { Line } from './previews.ts';
+import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 
 /** What limits a stream, and who may do what with it: the last event of its metadata stream. */
 
@@ -53,7 +53,7 @@ export const NO_METADATA = parseMetadata('{}', -1, null);
 
 export async function readMetadata(stream: string, signal?: AbortSignal): Promise<StreamMetadata> {
   try {
-    for await (const [line] of lines<Line>(`${addressOf(`$$${stream}`)}/head/backward/1`, signal)) {
+    for await (const [line] of lines<LineDocument>(`${addressOf(`$$${stream}`)}/head/backward/1`, signal)) {
       if (line !== undefined) return parseMetadata(line.data ?? '', line.positionEventNumber, line.updated);
     }
   } catch (error) {

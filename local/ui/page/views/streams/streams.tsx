@@ -18,7 +18,7 @@ import { AppendDialog } from './append-dialog.tsx';
 import { isReachable, isSystem, viewOf } from './names.ts';
 import { STREAMS_MAX, useStreams } from './use-streams.ts';
 import type { StreamsState, Wanted } from './use-streams.ts';
-import type { StreamDocument } from '../../../../../handlers/streams/names.ts';
+import type { StreamDocument } from '../../../../../handlers/documents/streams.ts';
 
 /** The streams that were written or created lately, and those of a name. */
 export default function Streams({ query }: ViewProps) {

@@ -3,18 +3,9 @@ import { get } from '../../api/client.ts';
 import { errorOf } from '../../api/problem.ts';
 import type { ApiError } from '../../api/problem.ts';
 import { useSeen } from './use-seen.ts';
-import type { StreamDocument } from '../../../../../handlers/streams/names.ts';
+import type { StreamDocument, StreamsDocument } from '../../../../../handlers/documents/streams.ts';
 
 /** Streams as the node finds them: by reading the log backward, slice by slice. */
-
-interface Slice {
-  readonly streams: readonly StreamDocument[];
-  readonly hidden: number;
-  readonly from: number;
-  readonly to: number;
-  readonly logEnd: number;
-  readonly next: string | null;
-}
 
 export interface Wanted {
   readonly recent: 'written' | 'created';
@@ -131,10 +122,10 @@ export function useStreams(wanted: Wanted | null): StreamsState {
   };
 }
 
-async function sliceOf({ recent, search, withSystem }: Wanted, count: number, from: string | null, signal: AbortSignal): Promise<Slice> {
+async function sliceOf({ recent, search, withSystem }: Wanted, count: number, from: string | null, signal: AbortSignal): Promise<StreamsDocument> {
   for (;;) {
     try {
-      return await get<Slice>('/admin/streams', { query: { recent, search, system: withSystem, count, from }, signal });
+      return await get<StreamsDocument>('/admin/streams', { query: { recent, search, system: withSystem, count, from }, signal });
     } catch (thrown) {
       const error = errorOf(thrown);
       if (error.code !== 'too_busy' || signal.aborted) throw error;

@@ -1,8 +1,7 @@
-import type { configDocument } from '../../../../../handlers/persistent/config.ts';
-import type { SummaryDocument } from '../../../../../handlers/persistent/documents.ts';
+import type { GroupConfigDocument, SummaryDocument } from '../../../../../handlers/documents/subscriptions.ts';
 
 /** What clients of today say and are told of the settings of a group. */
-export type GroupConfig = Omit<ReturnType<typeof configDocument>, 'startFrom' | 'preferRoundRobin'>;
+export type GroupConfig = Omit<GroupConfigDocument, 'startFrom' | 'preferRoundRobin'>;
 
 /** The name of the source of groups that take the whole log. */
 export const ALL = '$all';

@@ -16,24 +16,7 @@ import { Skeleton } from '../../parts/loading.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
-
-/** A page of the feed. */
-interface Page {
-  readonly entries: readonly Entry[];
-}
-
-interface Entry {
-  readonly eventId: string;
-  readonly eventType: string;
-  readonly eventNumber: number;
-  readonly streamId: string;
-  readonly data: string | null;
-  readonly metaData: string | null;
-  readonly linkMetaData: string | null;
-  readonly isJson: boolean;
-  readonly positionEventNumber: number;
-  readonly title: string;
-}
+import type { EmbeddedEntryDocument, PageDocument } from '../../../../../handlers/documents/streams.ts';
 
 /** What stands with a message that was parked. */
 interface Parking {
@@ -55,15 +38,15 @@ export interface ParkedProps {
 
 /** Parked messages, newest first: why each was parked, and what is in it. Those that are replayed stay until a consumer is done with them. */
 export function ParkedMessages({ stream, group, count, onReplay }: ParkedProps) {
-  const [entries, setEntries] = useState<readonly Entry[] | null>(null);
+  const [entries, setEntries] = useState<readonly EmbeddedEntryDocument[] | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [next, setNext] = useState<number | null>(null);
   const [isBusy, setBusy] = useState(false);
-  const [open, setOpen] = useState<Entry | null>(null);
+  const [open, setOpen] = useState<EmbeddedEntryDocument | null>(null);
   const load = async (from: number | null) => {
     setBusy(true);
     try {
-      const page = await get<Page>(`/subscriptions/viewparkedmessages/${encodeURIComponent(stream)}/${encodeURIComponent(group)}/${from ?? 'head'}/backward/${PAGE}`, { query: { embed: 'body' } });
+      const page = await get<PageDocument<EmbeddedEntryDocument>>(`/subscriptions/viewparkedmessages/${encodeURIComponent(stream)}/${encodeURIComponent(group)}/${from ?? 'head'}/backward/${PAGE}`, { query: { embed: 'body' } });
       const lowest = page.entries.at(-1)?.positionEventNumber ?? 0;
       setEntries((last) => (from === null || last === null ? page.entries : [...last, ...page.entries]));
       setNext(page.entries.length < PAGE || lowest === 0 ? null : lowest - 1);
@@ -99,7 +82,7 @@ export function ParkedMessages({ stream, group, count, onReplay }: ParkedProps) 
   );
 }
 
-function parkingOf({ linkMetaData }: Entry): Parking {
+function parkingOf({ linkMetaData }: EmbeddedEntryDocument): Parking {
   try {
     const value: unknown = JSON.parse(linkMetaData ?? '{}');
     return typeof value === 'object' && value !== null ? value as Parking : {};
@@ -108,13 +91,13 @@ function parkingOf({ linkMetaData }: Entry): Parking {
   }
 }
 
-function reasonOf(entry: Entry): string {
+function reasonOf(entry: EmbeddedEntryDocument): string {
   const { reason } = parkingOf(entry);
   const text = typeof reason === 'string' ? reason.trim() : '';
   return text === '' ? 'No reason was given' : text;
 }
 
-const columnsFor = (replayed: ReadonlySet<number>): readonly Column<Entry>[] => [
+const columnsFor = (replayed: ReadonlySet<number>): readonly Column<EmbeddedEntryDocument>[] => [
   { name: 'number', title: 'No.', width: '5rem', align: 'end', render: ({ positionEventNumber }) => numberText(positionEventNumber) },
   { name: 'type', title: 'Type', width: '22%', render: ({ eventType }) => <span class="truncate cell-name" title={eventType}>{eventType}</span> },
   { name: 'event', title: 'Event', width: '20%', isMinor: true, render: ({ title }) => <span class="truncate cell-name muted" title={title}>{title}</span> },
@@ -122,7 +105,7 @@ const columnsFor = (replayed: ReadonlySet<number>): readonly Column<Entry>[] => 
   { name: 'when', title: 'Parked', width: '9rem', isMinor: true, render: (entry) => <Time at={parkingOf(entry).added} /> },
 ];
 
-function Message({ entry }: { readonly entry: Entry }) {
+function Message({ entry }: { readonly entry: EmbeddedEntryDocument }) {
   const { added } = parkingOf(entry);
   return (
     <div class="stack">

@@ -24,7 +24,7 @@ import type { ViewProps } from '../../views.ts';
 import { GroupDialog, STRATEGIES } from './group-dialog.tsx';
 import { GroupBadge, LagText } from './group-line.tsx';
 import { ALL, groupPath, lagOf } from './groups.ts';
-import type { DetailsDocument } from '../../../../../handlers/persistent/documents.ts';
+import type { DetailsDocument } from '../../../../../handlers/documents/subscriptions.ts';
 import { ParkedMessages } from './parked.tsx';
 import { ReplayDialog } from './replay-dialog.tsx';
 import { ResetDialog } from './reset-dialog.tsx';

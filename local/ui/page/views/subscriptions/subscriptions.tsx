@@ -20,7 +20,7 @@ import type { ViewProps } from '../../views.ts';
 import { GroupDialog } from './group-dialog.tsx';
 import { GroupStatus, LagText, Parked } from './group-line.tsx';
 import { lagOf } from './groups.ts';
-import type { SummaryDocument } from '../../../../../handlers/persistent/documents.ts';
+import type { SummaryDocument } from '../../../../../handlers/documents/subscriptions.ts';
 
 const EVERY_MS = 3_000;
 

@@ -7,7 +7,7 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { Field, Form, Toggle } from '../../parts/form.tsx';
 import type { Complaints, Values } from '../../parts/form.tsx';
 import { groupsOf, KNOWN_GROUPS, newPassword, userPath } from './user.ts';
-import type { UserDocument } from '../../../../../handlers/users/documents.ts';
+import type { UserDocument } from '../../../../../handlers/documents/users.ts';
 
 interface Ending {
   readonly onClose: () => void;

@@ -1,9 +1,3 @@
-import type { UserDocument } from '../../../../../handlers/users/documents.ts';
-
-export interface UserList {
-  readonly data: readonly UserDocument[];
-}
-
 /** Groups that mean something to the node. */
 export const KNOWN_GROUPS: readonly { readonly name: string; readonly about: string }[] = [
   { name: '$admins', about: 'May do everything.' },

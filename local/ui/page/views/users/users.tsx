@@ -18,8 +18,7 @@ import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
 import { EditUser, NewUser, ResetPassword } from './dialogs.tsx';
 import { userPath } from './user.ts';
-import type { UserList } from './user.ts';
-import type { UserDocument } from '../../../../../handlers/users/documents.ts';
+import type { UserDocument, UsersDocument } from '../../../../../handlers/documents/users.ts';
 
 const EVERY_MS = 30_000;
 
@@ -32,7 +31,7 @@ export default function Users({ query }: ViewProps) {
 }
 
 function List({ query }: { readonly query: URLSearchParams }) {
-  const polled = usePolled<UserList>('/users', EVERY_MS);
+  const polled = usePolled<UsersDocument>('/users', EVERY_MS);
   const [shown, setShown] = useState<Shown>(null);
   const close = () => setShown(null);
   const done = async (text: string) => {

@@ -8,7 +8,8 @@ import { Field, Form, Select, Toggle } from '../../parts/form.tsx';
 import type { Values } from '../../parts/form.tsx';
 import { toast } from '../../parts/toast.tsx';
 import { connectorPath, stateOf, violationsOf } from './connectors.ts';
-import type { Connector, Settings } from './connectors.ts';
+import type { Connector } from './connectors.ts';
+import type { ConfiguredDocument, SettingsDocument } from '../../../../../handlers/documents/connectors.ts';
 import { GENERIC, schemeOf, SCHEMES } from './schemes.ts';
 import { ScriptEditor } from './script-editor.tsx';
 import { SecretField } from './secret-field.tsx';
@@ -22,7 +23,7 @@ function route({ body, headers, path, query }) {
   return { stream: 'orders', schema: headers['x-event'] };
 }
 `;
-const NO_SETTINGS: Settings = {};
+const NO_SETTINGS: SettingsDocument = {};
 
 /** Where the script is told of an error that the node found, beside the fields. */
 const SCRIPT_FIELD = 'script';
@@ -51,7 +52,7 @@ export function ConnectorForm({ connector, onDone, onCancel }: ConnectorFormProp
     const settings = settingsOf(values, stored);
     const id = connector?.connectorId ?? values['id']!;
     const path = connectorPath(id);
-    const { warnings = [] } = isNew ? await post<{ warnings?: string[] }>(path, { name: values['name']?.trim() ?? '', settings }) : await put<{ warnings?: string[] }>(`${path}/settings`, { settings });
+    const { warnings = [] } = isNew ? await post<ConfiguredDocument>(path, { name: values['name']?.trim() ?? '', settings }) : await put<ConfiguredDocument>(`${path}/settings`, { settings });
     if (isNew && values['start'] === 'true') await post(`${path}/start`);
     if (isRunning && values['restart'] === 'true') {
       await post(`${path}/stop`);

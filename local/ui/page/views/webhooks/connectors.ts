@@ -1,19 +1,10 @@
 import type { Tone } from '../../parts/badge.tsx';
 import type { ApiError } from '../../api/problem.ts';
-import type { WebhooksView } from '../../../../../handlers/http/node-control.ts';
+import type { ConnectorDocument } from '../../../../../handlers/documents/connectors.ts';
+import type { WebhooksView } from '../../../../../handlers/documents/node.ts';
 
-export type Settings = Readonly<Record<string, string>>;
-
-export interface Connector {
-  readonly connectorId: string;
-  readonly name: string;
-  readonly state: string;
-  readonly stateUpdateTime: string;
-  readonly settings: Settings;
-  readonly settingsUpdateTime: string;
-  readonly createTime: string;
-  readonly errorDetails?: { readonly message: string };
-}
+/** As the page asks for it: with its settings. */
+export type Connector = ConnectorDocument & Pick<Required<ConnectorDocument>, 'settings'>;
 
 export interface ConnectorList {
   readonly items: readonly Connector[];

@@ -12,26 +12,15 @@ import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { adviceOf } from './advice.ts';
 import { connectorPath } from './connectors.ts';
-
-export interface Rejection {
-  readonly eventNumber: number;
-  readonly time: string;
-  readonly status: number;
-  readonly reason: string;
-  /** Names only: values are never kept. */
-  readonly headers: readonly string[];
-  readonly deliveryId?: string;
-  /** Others that were refused before this one and not noted. */
-  readonly suppressed?: number;
-}
+import type { RejectionDocument, RejectionsDocument } from '../../../../../handlers/documents/connectors.ts';
 
 const EVERY_MS = 3_000;
 const COUNT = 100;
 
 /** The calls that were refused last, as they come. */
 export function Rejections({ id }: { readonly id: string }) {
-  const polled = usePolled<{ readonly rejections: readonly Rejection[] }>(`${connectorPath(id)}/rejections?count=${COUNT}`, EVERY_MS);
-  const [open, setOpen] = useState<Rejection | null>(null);
+  const polled = usePolled<RejectionsDocument>(`${connectorPath(id)}/rejections?count=${COUNT}`, EVERY_MS);
+  const [open, setOpen] = useState<RejectionDocument | null>(null);
   return (
     <Loading polled={polled} what="Rejections">{({ rejections }) => (
       <Card title="Rejections" isFlush={rejections.length > 0} note={rejections.length > 0 ? 'the newest first; ten a minute are noted, the others counted' : undefined}>
@@ -42,14 +31,19 @@ export function Rejections({ id }: { readonly id: string }) {
   );
 }
 
-const COLUMNS: readonly Column<Rejection>[] = [
+const COLUMNS: readonly Column<RejectionDocument>[] = [
   { name: 'time', title: 'When', width: '9rem', isMinor: true, render: ({ time }) => <Time at={time} /> },
-  { name: 'status', title: 'Answer', width: '5rem', render: ({ status }) => <Badge tone={status >= 500 ? 'bad' : 'warn'}>{status}</Badge> },
+  { name: 'status', title: 'Answer', width: '5rem', render: ({ status }) => <Status status={status} /> },
   { name: 'reason', title: 'Reason, and what to do', isLong: true, render: Reason },
   { name: 'delivery', title: 'Delivery', isMinor: true, render: ({ deliveryId }) => <span class="truncate cell-name muted" title={deliveryId}>{deliveryId ?? '–'}</span> },
 ];
 
-function Reason({ time, status, reason, suppressed }: Rejection) {
+/** A note that somebody else has written may lack it. */
+function Status({ status }: Pick<RejectionDocument, 'status'>) {
+  return <Badge tone={status !== null && status >= 500 ? 'bad' : 'warn'}>{status ?? '–'}</Badge>;
+}
+
+function Reason({ time, status, reason, suppressed }: RejectionDocument) {
   return (
     <>
       <div class="small faint only-narrow"><Time at={time} /></div>
@@ -59,12 +53,12 @@ function Reason({ time, status, reason, suppressed }: Rejection) {
   );
 }
 
-function One({ rejection: { time, status, reason, headers, deliveryId, suppressed, eventNumber } }: { readonly rejection: Rejection }) {
+function One({ rejection: { time, status, reason, headers, deliveryId, suppressed, eventNumber } }: { readonly rejection: RejectionDocument }) {
   return (
     <div class="stack">
       <p class="break">{adviceOf(status, reason) ?? reason}</p>
       <Definitions isWide items={[
-        ['When', <Time at={time} show="both" />], ['Answer', <Badge tone={status >= 500 ? 'bad' : 'warn'}>{status}</Badge>], ['Reason', <span class="break">{reason}</span>],
+        ['When', <Time at={time} show="both" />], ['Answer', <Status status={status} />], ['Reason', <span class="break">{reason}</span>],
         deliveryId === undefined ? null : ['Delivery', <code class="break">{deliveryId}</code>],
         suppressed === undefined ? null : ['Refused before it, and not noted', numberText(suppressed)],
         ['Headers that it had', headers.length === 0 ? 'none' : <span class="break mono">{headers.join(', ')}</span>],

@@ -1,5 +1,5 @@
 import type { Complaints, Values } from '../../parts/form.tsx';
-import type { Settings } from './connectors.ts';
+import type { SettingsDocument } from '../../../../../handlers/documents/connectors.ts';
 import { GENERIC, schemeOf } from './schemes.ts';
 
 /** The settings of a connector between the form and the flat map of texts that the node keeps. */
@@ -29,7 +29,7 @@ export function decodedScript(base64: string | undefined): string {
 }
 
 /** The elements of a list, which stand as `name:0` and on; null where nothing is said. The empty text is the empty list. */
-export function listOf(settings: Settings, name: string): readonly string[] | null {
+export function listOf(settings: SettingsDocument, name: string): readonly string[] | null {
   if (settings[name] === '') return [];
   const elements = Object.keys(settings).filter((each) => each.startsWith(`${name}:`));
   return elements.length === 0 ? null : elements.map((each) => settings[each]!);
@@ -43,7 +43,7 @@ export function linesOf(text: string | undefined): readonly string[] {
 const KNOWN = /^(?:instanceTypeName|routingScript|skippedStatus|waitForWrite|confirmationTimeout|signature:(?:scheme|secret|secrets:0|timestampTolerance|header|prefix|encoding|hash)|allowedHeaders(?::\d+)?|streams(?::\d+)?|deduplication:(?:enabled|header|maxAge|maxCount)|logging:enabled)$/i;
 
 /** What the form says as settings; what it leaves at its default is left out. */
-export function settingsOf(values: Values, stored: Settings): Settings {
+export function settingsOf(values: Values, stored: SettingsDocument): SettingsDocument {
   const isSigned = values['scheme'] !== '';
   const others = Object.entries(stored).filter(([name]) => !KNOWN.test(name) && (isSigned || !name.startsWith('signature:')));
   const settings: Record<string, string> = { ...Object.fromEntries(others), instanceTypeName: 'webhook-source', routingScript: encodedScript(values['script'] ?? '') };

@@ -10,19 +10,13 @@ import { Definitions } from '../../parts/definitions.tsx';
 import { Notice } from '../../parts/empty-state.tsx';
 import { connectorPath, violationsOf } from './connectors.ts';
 import { encodedScript, linesOf } from './settings.ts';
-import type { TestResult } from '../../../../../core/webhook/api.ts';
+import type { EmbeddedEntryDocument, PageDocument } from '../../../../../handlers/documents/streams.ts';
+import type { ScriptTestDocument } from '../../../../../handlers/documents/connectors.ts';
 
-const OUTCOMES: Readonly<Record<TestResult['outcome'], { readonly word: string; readonly tone: Tone }>> = {
+const OUTCOMES: Readonly<Record<ScriptTestDocument['outcome'], { readonly word: string; readonly tone: Tone }>> = {
   routed: { word: 'Routed', tone: 'ok' }, skipped: { word: 'Skipped: nothing would be written', tone: 'plain' }, failed: { word: 'Failed', tone: 'bad' }, 'timed-out': { word: 'Took too long', tone: 'bad' },
   unavailable: { word: 'Could not be run just now', tone: 'warn' }, 'invalid-json': { word: 'The payload is no JSON', tone: 'bad' },
 };
-
-interface Recent {
-  readonly data: string | null;
-  readonly metaData: string | null;
-  readonly eventNumber: number;
-  readonly eventType: string;
-}
 
 const RECENT_COUNT = 10;
 
@@ -42,7 +36,7 @@ export function Trial({ id, script, streams, stream, onLine }: TrialProps) {
   const [payload, setPayload] = useState('{\n  "number": 1742,\n  "customer": "Ann"\n}');
   const [headers, setHeaders] = useState('');
   const [query, setQuery] = useState('');
-  const [result, setResult] = useState<TestResult | null>(null);
+  const [result, setResult] = useState<ScriptTestDocument | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [isBusy, setBusy] = useState(false);
   const run = async () => {
@@ -51,7 +45,7 @@ export function Trial({ id, script, streams, stream, onLine }: TrialProps) {
     try {
       const given: Record<string, string> = { instanceTypeName: 'webhook-source', routingScript: encodedScript(script) };
       linesOf(streams).forEach((each, i) => (given[`streams:${i}`] = each));
-      const tried = await post<TestResult>(`${connectorPath(id ?? 'trial')}/test`, { body: payload, headers: pairsOf(headers, ':'), query: pairsOf(query, '='), settings: given });
+      const tried = await post<ScriptTestDocument>(`${connectorPath(id ?? 'trial')}/test`, { body: payload, headers: pairsOf(headers, ':'), query: pairsOf(query, '='), settings: given });
       setResult(tried);
       onLine(lineOf(tried.error));
     } catch (thrown) {
@@ -91,15 +85,15 @@ export function Trial({ id, script, streams, stream, onLine }: TrialProps) {
 }
 
 /** Payloads that were written before, to try the script on. */
-function RecentPayload({ stream, onChosen }: { readonly stream: string; readonly onChosen: (event: Recent) => void }) {
+function RecentPayload({ stream, onChosen }: { readonly stream: string; readonly onChosen: (event: EmbeddedEntryDocument) => void }) {
   const [name, setName] = useState<string | null>(null);
-  const [events, setEvents] = useState<readonly Recent[] | null>(null);
+  const [events, setEvents] = useState<readonly EmbeddedEntryDocument[] | null>(null);
   const [error, setError] = useState<string | null>(null);
   const asked = name ?? stream;
   const load = async () => {
     setError(null);
     try {
-      const { entries } = await get<{ readonly entries: readonly Recent[] }>(`/streams/${encodeURIComponent(asked)}/head/backward/${RECENT_COUNT}`, { query: { embed: 'body' } });
+      const { entries } = await get<PageDocument<EmbeddedEntryDocument>>(`/streams/${encodeURIComponent(asked)}/head/backward/${RECENT_COUNT}`, { query: { embed: 'body' } });
       setEvents(entries);
       if (entries[0] !== undefined) onChosen(entries[0]);
       else setError('There is no event in this stream.');

@@ -2,6 +2,7 @@ import { ALL_STREAM, parkedStreamOf } from '../../core/persistent/api.ts';
 import type { ConnectionInfo, GroupInfo } from '../../core/persistent/api.ts';
 import type { Call } from '../http/context.ts';
 import { baseOf, escapeName, streamUrl } from '../http/url.ts';
+import type { ConnectionDocument, DetailsDocument, GroupMembers, SummaryDocument } from '../documents/subscriptions.ts';
 import { configDocument } from './config.ts';
 
 /** Groups as JSON. */
@@ -11,14 +12,12 @@ export function groupUrl(call: Call, stream: string, group: string): string {
 }
 
 /** A group in a list. `parkedMessageCount` is ours: whoever looks at a list looks for what is parked. */
-export function summaryDocument(call: Call, info: GroupInfo) {
+export function summaryDocument(call: Call, info: GroupInfo): SummaryDocument {
   return { links: [{ href: `${groupUrl(call, info.stream, info.group)}/info`, rel: 'detail' }], ...common(call, info), connectionCount: info.connections.length, totalInFlightMessages: info.totalInFlightMessages, parkedMessageCount: info.parkedMessageCount };
 }
 
-export type SummaryDocument = ReturnType<typeof summaryDocument>;
-
 /** All that is known of a group. */
-export function detailsDocument(call: Call, info: GroupInfo) {
+export function detailsDocument(call: Call, info: GroupInfo): DetailsDocument {
   const url = groupUrl(call, info.stream, info.group);
   return {
     links: [{ href: `${url}/info`, rel: 'detail' }, { href: `${url}/replayParked`, rel: 'replayParked' }],
@@ -28,9 +27,7 @@ export function detailsDocument(call: Call, info: GroupInfo) {
   };
 }
 
-export type DetailsDocument = ReturnType<typeof detailsDocument>;
-
-function common(call: Call, { stream, group, status, averagePerSecond, totalItems, lastCheckpointedPosition, lastKnownPosition }: GroupInfo) {
+function common(call: Call, { stream, group, status, averagePerSecond, totalItems, lastCheckpointedPosition, lastKnownPosition }: GroupInfo): GroupMembers {
   return {
     eventStreamId: stream, groupName: group, parkedMessageUri: streamUrl(call, parkedStreamOf(stream, group)), getMessagesUri: `${groupUrl(call, stream, group)}/1`, status,
     averageItemsPerSecond: averagePerSecond, totalItemsProcessed: totalItems, lastProcessedEventNumber: numberOf(stream, lastCheckpointedPosition), lastCheckpointedEventPosition: lastCheckpointedPosition,
@@ -43,7 +40,7 @@ function numberOf(stream: string, position: string | null): number {
   return position === null || stream === ALL_STREAM ? -1 : Number(position);
 }
 
-function connectionDocument({ totalItems, observedMeasurements, ...connection }: ConnectionInfo) {
+function connectionDocument({ totalItems, observedMeasurements, ...connection }: ConnectionInfo): ConnectionDocument {
   const { from, username, averageItemsPerSecond, countSinceLastMeasurement, availableSlots, inFlightMessages, connectionName } = connection;
   return { from, username, averageItemsPerSecond, totalItemsProcessed: totalItems, countSinceLastMeasurement, extraStatistics: observedMeasurements, availableSlots, inFlightMessages, connectionName };
 }

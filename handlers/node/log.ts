@@ -1,46 +1,15 @@
 import { SkuaError } from '../../core/base/errors.ts';
+import type { LogLevelDocument, LogLineLevel } from '../documents/node.ts';
 import { readJson } from '../http/body.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import { LOG_LEVELS } from '../http/node-control.ts';
-import type { LogLineLevel } from '../http/node-control.ts';
-import { nodeOf, webhooksOf } from '../http/presence.ts';
+import { nodeOf } from '../http/presence.ts';
 import { adminJson, jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
-import { operation } from '../http/route.ts';
-import type { Route } from '../http/route.ts';
-import { CHUNK_MAP_DOC, LOG_DOCS, OVERVIEW_DOC, WEBHOOK_ACTIVITY_DOC } from '../openapi/inspection.ts';
-
-/** What shows a node from inside: how it is, its chunk files, its log, and the calls of senders. */
-
-/** GET `/admin/overview`: how the node is, in one answer for whoever looks every few seconds. */
-const overview: Handler = async (call, app) => {
-  negotiate(call, JSON_ONLY);
-  return jsonReply(call, await nodeOf(call, app).overview());
-};
-
-/** The path of the overview. */
-export const OVERVIEW_ROUTES: readonly Route[] = [
-  { path: '/admin/overview', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(overview), OVERVIEW_DOC) } },
-];
-
-/** Longest version of a chunk map in characters; those that are given are shorter. */
-const VERSION_LENGTH_MAX = 64;
-
-/** GET `/admin/chunks?since=`: every chunk file in log order, in one line, since there may be ten thousand; without them where the caller knows them. */
-const chunkMap: Handler = (call, app) => {
-  negotiate(call, JSON_ONLY);
-  const node = nodeOf(call, app);
-  const since = queryOf(call, 'since') ?? null;
-  if (since !== null && since.length > VERSION_LENGTH_MAX) throw new SkuaError('bad_request', 'since must be the version of an earlier answer. Leave it out for all chunks.');
-  return jsonReply(call, node.chunkMap(since));
-};
-
-/** The path of the chunk files. */
-export const CHUNK_MAP_ROUTES: readonly Route[] = [
-  { path: '/admin/chunks', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(chunkMap), CHUNK_MAP_DOC) } },
-];
+import { area, operation } from '../http/route.ts';
+import { LOG_DOCS } from '../openapi/inspection.ts';
 
 /** Lines of an answer: where nothing is said, and at most. */
 const COUNT_DEFAULT = 200;
@@ -65,7 +34,7 @@ const setLevel: Handler = async (call, app) => {
   const level = await givenLevel(call, app);
   noteForAudit(call, { target: level });
   node.setLogLevel(level);
-  return adminJson(call, 200, { level });
+  return adminJson(call, 200, { level } satisfies LogLevelDocument);
 };
 
 async function givenLevel(call: Call, app: App): Promise<LogLineLevel> {
@@ -90,19 +59,7 @@ function integerOf(call: Call, name: string, min: number, max: number): number |
 }
 
 /** The paths of the log. */
-export const LOG_ROUTES: readonly Route[] = [
+export const LOG_ROUTES = area({ tag: 'Administration', offBy: 'disableAdminUi' }, [
   { path: '/admin/log', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(lastLines), LOG_DOCS.lines) } },
   { path: '/admin/log/level', methods: 'PUT, OPTIONS', operations: { PUT: operation('operators', 'here', setLevel, LOG_DOCS.level, 'log.level') } },
-];
-
-/** GET `/admin/webhooks`: calls of senders by connector and outcome, and how many there are a second. */
-const activity: Handler = (call, app) => {
-  webhooksOf(call, app);
-  negotiate(call, JSON_ONLY);
-  return jsonReply(call, nodeOf(call, app).webhooks());
-};
-
-/** The path of the calls of senders; that of a connector could not be told from its id. */
-export const WEBHOOK_ACTIVITY_ROUTES: readonly Route[] = [
-  { path: '/admin/webhooks', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(activity), WEBHOOK_ACTIVITY_DOC) } },
-];
+]);

@@ -2,6 +2,7 @@ import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { NewUser, User, UserChange } from '../../core/security/api.ts';
 import { isBlankPassword } from '../../core/security/format/user.ts';
 import { timestampText } from '../../core/base/time.ts';
+import type { CurrentUserDocument, IdentityDocument, SuccessMembers, UserChangedDocument, UserDetailsDocument, UserDocument, UserMembers, UsersDocument } from '../documents/users.ts';
 import { readJson } from '../http/body.ts';
 import type { App, Call, Reply } from '../http/context.ts';
 import { commonHeaders } from '../http/reply.ts';
@@ -81,16 +82,16 @@ const CURRENT_TYPE_ID = 262;
 
 /** Whoever may see the list is an administrator, whom alone formats of passwords are told. */
 export function listReply(call: Call, users: readonly User[], hasFormats: boolean): Reply {
-  return jsonReply(call, 200, succeeded(users.map((user) => ({ ...detailsOf(call, user), ...(hasFormats && { passwordFormat: user.passwordFormat }) })), LIST_TYPE_ID));
+  return jsonReply(call, 200, succeeded(users.map((user) => ({ ...detailsOf(call, user), ...(hasFormats && { passwordFormat: user.passwordFormat }) })), LIST_TYPE_ID) satisfies UsersDocument);
 }
 
 export function detailsReply(call: Call, user: User): Reply {
-  return jsonReply(call, 200, succeeded(detailsOf(call, user), DETAILS_TYPE_ID));
+  return jsonReply(call, 200, succeeded(detailsOf(call, user), DETAILS_TYPE_ID) satisfies UserDetailsDocument);
 }
 
 /** The caller's own record: without links, and with the time of its last change. */
 export function currentReply(call: Call, user: User): Reply {
-  return jsonReply(call, 200, succeeded(fieldsOf(user, offsetTime(user.updatedMs, user.updatedTicks ?? 0)), CURRENT_TYPE_ID));
+  return jsonReply(call, 200, succeeded(fieldsOf(user, offsetTime(user.updatedMs, user.updatedTicks ?? 0)), CURRENT_TYPE_ID) satisfies CurrentUserDocument);
 }
 
 export function updatedReply(call: Call, loginName: string): Reply {
@@ -103,22 +104,22 @@ export function createdReply(call: Call, loginName: string): Reply {
 
 /** Who the caller is: default values are left out. */
 export function identityReply(call: Call, loginName: string | null, groups: readonly string[], nowMs: number): Reply {
-  return jsonReply(call, 200, { data: { loginName, fullName: loginName, groups, dateLastUpdated: offsetTime(nowMs, 0) }, success: true });
+  return jsonReply(call, 200, { data: { loginName, fullName: loginName, groups, dateLastUpdated: offsetTime(nowMs, 0) }, success: true } satisfies IdentityDocument);
 }
 
-function updated(loginName: string) {
+function updated(loginName: string): UserChangedDocument {
   return { loginName, success: true, error: 'Success', msgTypeId: UPDATE_TYPE_ID, label: 'Other' };
 }
 
-function succeeded(data: unknown, msgTypeId: number) {
+function succeeded<D>(data: D, msgTypeId: number): SuccessMembers & { readonly data: D } {
   return { data, success: true, error: 'Success', msgTypeId, label: 'Other' };
 }
 
-function fieldsOf({ loginName, fullName, groups, isDisabled }: User, dateLastUpdated: string | null) {
+function fieldsOf({ loginName, fullName, groups, isDisabled }: User, dateLastUpdated: string | null): UserMembers {
   return { loginName, fullName, groups, dateLastUpdated, disabled: isDisabled };
 }
 
-function detailsOf(call: Call, user: User) {
+function detailsOf(call: Call, user: User): UserDocument {
   const url = userUrl(call, user.loginName);
   const toggle = user.isDisabled ? 'enable' : 'disable';
   const links = [
@@ -127,8 +128,6 @@ function detailsOf(call: Call, user: User) {
   ];
   return { ...fieldsOf(user, null), links };
 }
-
-export type UserDocument = ReturnType<typeof detailsOf>;
 
 function userUrl(call: Call, loginName: string): string {
   return `${baseOf(call)}/users/${escapeName(loginName)}`;

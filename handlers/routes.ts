@@ -1,0 +1,38 @@
+import { BACKUP_ROUTES } from './backup/backups.ts';
+import { BACKUP_CHECK_ROUTES } from './backup/checks.ts';
+import { CLUSTER_ROUTES } from './cluster/routes.ts';
+import { WEBHOOK_ACTIVITY_ROUTES } from './connectors/activity.ts';
+import { CONNECTOR_ROUTES } from './connectors/connectors.ts';
+import { branchesOf } from './http/branches.ts';
+import type { AppOptions } from './http/context.ts';
+import type { Route } from './http/route.ts';
+import { ADMIN_ROUTES } from './node/administration.ts';
+import { CHUNK_MAP_ROUTES } from './node/chunk-map.ts';
+import { NODE_ROUTES } from './node/information.ts';
+import { LOG_ROUTES } from './node/log.ts';
+import { OVERVIEW_ROUTES } from './node/overview.ts';
+import { openApiRoute } from './openapi/document.ts';
+import { SUBSCRIPTION_ROUTES } from './persistent/routes.ts';
+import { AUTO_SCAVENGE_ROUTES } from './scavenging/auto-scavenge.ts';
+import { ERASURE_ROUTES } from './scavenging/erasure.ts';
+import { SCAVENGE_ROUTES } from './scavenging/scavenge.ts';
+import { STREAM_NAMES_ROUTES } from './streams/names.ts';
+import { STREAM_ROUTES } from './streams/routes.ts';
+import { PAGE_ROUTES } from './ui/page.ts';
+import { USERS_ROUTES } from './users/users.ts';
+
+/** The table of all routes. What a route needs, and which option takes it away, it says itself. */
+
+/** What shows a node from inside. */
+const INSPECTION_ROUTES: readonly Route[] = [...CHUNK_MAP_ROUTES, ...STREAM_NAMES_ROUTES, ...LOG_ROUTES, ...OVERVIEW_ROUTES, ...WEBHOOK_ACTIVITY_ROUTES, ...ERASURE_ROUTES];
+
+/** Every path, in the order in which they are tried; the first that matches answers. */
+export const ROUTES: readonly Route[] = [...STREAM_ROUTES, ...SCAVENGE_ROUTES, ...AUTO_SCAVENGE_ROUTES, ...BACKUP_ROUTES, ...BACKUP_CHECK_ROUTES, ...USERS_ROUTES, ...SUBSCRIPTION_ROUTES, ...CONNECTOR_ROUTES, ...CLUSTER_ROUTES, ...ADMIN_ROUTES, ...INSPECTION_ROUTES, ...NODE_ROUTES, openApiRoute(routesFor), ...PAGE_ROUTES];
+
+/** The paths that a node with these options has. */
+export function routesFor(options: AppOptions): readonly Route[] {
+  return ROUTES.filter(({ offBy }) => offBy == null || !options[offBy]);
+}
+
+/** What is said of a path by how it begins, also where options and missing features have taken it away. */
+export const branchAt = branchesOf(ROUTES);
