@@ -6,7 +6,7 @@ import type { App, Call, Reply, ReplyBody } from './context.ts';
 import type { Representation } from './negotiate.ts';
 import { numberText } from './url.ts';
 
-const PLAIN = 'text/plain; charset=utf-8';
+export const PLAIN = 'text/plain; charset=utf-8';
 
 /** The response of the web platform. */
 export function webResponse(reply: Reply): Response {

@@ -8,7 +8,8 @@ import type { RoutingSandbox } from '../../ports/routing-sandbox.ts';
 import type { EventStore } from '../../streams/api.ts';
 import { rejectionsStream } from '../active.ts';
 import type { ActiveConnector, ActiveConnectors } from '../active.ts';
-import type { InboundCall, IngestStatus, WebhookIngest } from '../api.ts';
+import type { InboundCall, IngestAnswer, WebhookIngest } from '../api.ts';
+import { challengeOf } from './challenge.ts';
 import { deliveryEventId, uuidText } from './delivery.ts';
 import {
   ACCEPTED, CALL_DURATION, CALLS, CLIENT_GONE, confirmed, FULL, Intake, NOT_ACTIVE, refused, refusedByScript, SECRET_MATCHES, STOPPING,
@@ -24,8 +25,8 @@ import type { ListedAccess } from '../writer.ts';
 import { background } from '../../base/background.ts';
 
 /**
- * Takes the calls of senders. In this order: signature (401), JSON (400), a delivery that is known already, script (400,
- * 500, 503), stream and schema (500), pipeline (503), and the wait for the write where the connector asks for it (201,
+ * Takes the calls of senders. In this order: signature (401), JSON (400), whether it is a question (200), a delivery that is known
+ * already, script (400, 500, 503), stream and schema (500), pipeline (503), and the wait for the write where the connector asks for it (201,
  * 503, 504).
  */
 
@@ -92,7 +93,7 @@ class WebhookCalls implements Ingest {
     return (await this.#parts.active.activeOf(connectorId))?.settings.signature != null;
   }
 
-  async receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestStatus> {
+  async receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestAnswer> {
     const { clock, meter } = this.#parts;
     const startMs = clock.monotonicMs();
     let intake: Intake | null = null;
@@ -109,7 +110,7 @@ class WebhookCalls implements Ingest {
     meter.count(CALLS, 1, { connector, outcome: verdict.outcome });
     meter.observe(CALL_DURATION, (clock.monotonicMs() - startMs) / 1_000, { connector });
     if (intake !== null && verdict.reason !== null) this.#note(intake, call, verdict.status, verdict.reason);
-    return verdict.status;
+    return verdict.text === undefined ? verdict.status : { status: verdict.status, text: verdict.text };
   }
 
   #rejectionsOf(connectorId: string): Rejections {
@@ -188,6 +189,8 @@ class WebhookCalls implements Ingest {
     if (signature !== null) this.#parts.meter.count(SECRET_MATCHES, 1, { connector: call.connectorId, secret: String(signature.secretIndex) });
     const text = textOf(call.body);
     if (text === null) return { status: 400, outcome: 'refused-json', reason: 'The body is empty, or no JSON in UTF-8, or nested too deep.' };
+    const challenge = intake.hasChallenge ? challengeOf(text) : null;
+    if (challenge !== null) return { status: 200, outcome: 'challenge', reason: null, text: challenge };
     const deliveryId = intake.deliveryIdOf?.(call.headers, text) ?? null;
     if (deliveryId === null) return this.#answer(connector, await this.#admit(intake, call, text, null, uuidText(this.#parts.ids.uuidBytes())), signalOf);
     // Calls of one delivery that come while it is under way share what becomes of the first.

@@ -21,6 +21,8 @@ export interface SignatureScheme {
   readonly signedIdHeader: string | null;
   /** The header by which the sender names a delivery, the same one again when it repeats it; signed or not. */
   readonly deliveryHeader: string | null;
+  /** Its sender asks by a call of its own whether somebody is there (challenge.ts), and sends nothing until that is answered. */
+  readonly hasChallenge: boolean;
   /** The text that is signed in front of the body. */
   readonly signedHead: (timestamp: string, id: string) => string;
   /** The key that a secret stands for; null when the secret is of another form. */
@@ -38,7 +40,7 @@ export const GENERIC = 'Generic';
 const STANDARD_SECRET_PREFIX = 'whsec_';
 
 const plain = {
-  prefix: '', separator: null, encoding: 'hex', hash: 'sha256', timestamp: null, signedIdHeader: null, deliveryHeader: null,
+  prefix: '', separator: null, encoding: 'hex', hash: 'sha256', timestamp: null, signedIdHeader: null, deliveryHeader: null, hasChallenge: false,
   signedHead: () => '', keyOf: (secret: string) => (secret === '' ? null : encodeText(secret)), secretForm: 'a text that is not empty',
 } as const;
 
@@ -47,7 +49,7 @@ const bodyHex = { ...plain, prefix: 'sha256=' } as const;
 /** The hash of the body in Base64. */
 const bodyBase64 = { ...plain, encoding: 'base64' } as const;
 /** `v0=…`, over a time that stands in a header of its own. */
-const versioned = { ...plain, prefix: 'v0=', signedHead: (timestamp: string) => `v0:${timestamp}:` } as const;
+const versioned = { ...plain, prefix: 'v0=', hasChallenge: true, signedHead: (timestamp: string) => `v0:${timestamp}:` } as const;
 /** `t=…,v1=…,v1=…`; items of other versions don't count. */
 const pairs = { ...plain, prefix: 'v1=', separator: ',', timestamp: { itemPrefix: 't=' }, signedHead: (timestamp: string) => `${timestamp}.` } as const;
 

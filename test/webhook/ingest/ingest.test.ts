@@ -118,6 +118,40 @@ describe('statuses and what was written', () => {
     for (const each of noted) expect(each).toMatchObject({ status, time: expect.stringMatching(/^2026-11-22T/), reason: expect.any(String), headers: ['content-type', ...Object.keys(headers)] });
   });
 
+  const question = (challenge: unknown, more: object = {}) => JSON.stringify({ token: 't', challenge, type: 'url_verification', stream: 'a', ...more });
+
+  test.each(['Slack', 'ProviderC'])('%s: whether somebody is there is answered with its challenge once it is signed, and nothing is run or written', async (scheme) => {
+    const settings = { ...SLACK, scheme };
+    const rig = await openRig();
+    rig.active.start('parcels', { signature: settings, waitForWrite: true, skippedStatus: 202 }, ['old', 's']);
+    const ask = (body: string, headers = signature(settings, 's', body)) => rig.ingest.receive(callOf(body, rig.clock, { headers }), () => new AbortController().signal);
+    const longest = 'ü'.repeat(512);
+    for (const challenge of ['3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P', '<script>alert(1)</script>', longest]) expect(await ask(question(challenge))).toEqual({ status: 200, text: challenge });
+    expect(await ask(question('x'), {})).toBe(401);
+    expect(await ask(question('x'), signature(settings, 'x', question('x')))).toBe(401);
+    expect(await ask(question('x'), signature(settings, 's', question('x'), TEST_NOW_MS / 1_000 - 301))).toBe(401);
+    expect(rig.sandbox.calls).toEqual([]);
+    expect(await rig.read('a')).toEqual([]);
+    expect(await rig.read('$webhook-parcels-deliveries')).toEqual([]);
+    expect(rig.meter.counts.get('eventstore_webhook_calls_total parcels challenge')).toBe(3);
+    // What asks nothing that can be answered is a call like any other.
+    let written = 0;
+    for (const body of [question(`${longest}x`), question(7), question(''), question('\ud800'), question('x', { type: 'event_callback', of: 'url_verification' })]) {
+      expect(await ask(body)).toBe(201);
+      expect((await rig.read('a')).length).toBe(++written);
+    }
+  });
+
+  test('whether somebody is there is a call like any other where the scheme asks nothing of the kind', async () => {
+    const body = question('x');
+    for (const [settings, headers] of [[{}, {}], [{ signature: GITHUB }, signature(GITHUB, 's', body)]] as const) {
+      const rig = await openRig();
+      rig.active.start('parcels', { ...settings, waitForWrite: true }, ['s']);
+      expect(await rig.send(body, { headers })).toBe(201);
+      expect((await rig.read('a')).length).toBe(1);
+    }
+  });
+
   /** Calls that are counted for the connector. */
   function name(rig: Rig): number {
     return [...rig.meter.counts.keys()].filter((key) => key.startsWith('eventstore_webhook_calls_total parcels')).length;
