@@ -45,6 +45,7 @@ import type { OpenMember } from '../cluster/open.ts';
 import { ClusterNode } from './cluster-node.ts';
 import { isMember } from '../config/cluster-settings.ts';
 import type { NodeOnObjects } from '../on-objects/open.ts';
+import { CommitTimeout } from '../store/commit-timeout.ts';
 import { openNode } from '../store/open-node.ts';
 import type { LentNode, OpenNodeOptions } from '../store/open-node.ts';
 import { listen } from './listen.ts';
@@ -328,8 +329,9 @@ class Node implements RunningNode {
   }
 
   #contextOf(store: EventStore, { scavenger }: OpenStore, features: AppFeatures): AppContext {
+    const { CommitTimeoutMs: commitTimeoutMs } = this.#values;
     return {
-      store, scavenger, features, security: this.#security, node: this.#control, options: appOptions(this.#values), audit: this.#audit,
+      store: commitTimeoutMs === null ? store : new CommitTimeout(store, commitTimeoutMs, this.#world.machineClock), scavenger, features, security: this.#security, node: this.#control, options: appOptions(this.#values), audit: this.#audit,
       world: { clock: this.#world.machineClock, ids: systemIds, log: this.#log, meter: this.#metrics },
       server: { ...this.#proxySide, readBody, calledBy, certificateOf, peerOf, isGone, plainHostOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
     };

@@ -49,6 +49,8 @@ export const database = {
   SkipIndexVerify: flag(boolean, 'Do not compare the checksums of index tables, neither at a start nor after it'),
   SkipDbVerify: flag(boolean, 'Do not compare the checksums of chunk files after a start, nor those of the chunk being written at it'),
   MaxTruncation: option(size({ min: 0, max: 1_024 * TERABYTE, or: -1 }), 268_435_456, 'Refuse to start when truncate.chk asks to cut off more than this from the log; -1 for any length', { fallbackText: '256 MiB' }),
+  CommitTimeoutMs: optional(integer('MS', 1, 3_600_000), 'A write of a client that is not committed in this time is answered that its outcome is not known (503, or ABORTED), and may yet be carried out. Looked at every quarter of a second', { fallbackText: 'as long as it takes' }),
+  PrepareTimeoutMs: optional(integer('MS'), 'Ignored', { deprecated: 'a write has one phase here, which CommitTimeoutMs bounds' }),
   UnsafeIgnoreHardDelete: flag(boolean, 'Let a scavenge remove the marks of hard-deleted streams too: their names can then be used again, from event 0 on'),
 };
 
