@@ -63,6 +63,8 @@ export interface TestResult {
   readonly schema: string | null;
   readonly error: string | null;
   readonly durationMs: number;
+  /** What is allowed, and yet perhaps not meant; absent where there is nothing. */
+  readonly warnings?: readonly string[];
 }
 
 /** One call as it arrived, once its content type is known to be JSON. */

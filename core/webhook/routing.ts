@@ -82,7 +82,7 @@ export async function tryScript({ sandbox, clock, access = null }: { sandbox: Ro
   if (result.kind !== 'routed') return { outcome: result.kind, stream: null, schema: null, error: result.kind === 'skipped' ? null : result.reason, durationMs };
   const { stream, schema } = result;
   const error = refusalOfRoute(stream, schema) ?? refusalOfStream(stream, streams) ?? await refusalOfList(access, connectorId, stream);
-  return { outcome: error === null ? 'routed' : 'failed', stream, schema, error, durationMs };
+  return { outcome: error === null ? 'routed' : 'failed', stream, schema, error, durationMs, ...(result.hasType === true && { warnings: [TYPE_WARNING] }) };
 }
 
 /** Headers and parameters without a value are not shown to a script. */
@@ -94,6 +94,9 @@ function isGiven([, value]: readonly [string, string]): boolean {
 
 /** Type of the event where the script returns no schema. */
 export const DEFAULT_TYPE = 'WebhookReceived';
+
+/** Told of a result with `type` and without schema. */
+export const TYPE_WARNING = `The script returns type, which means nothing: the type of the event is what it returns as schema, else ${DEFAULT_TYPE}.`;
 
 /** JSON object of the allowed headers that the call has. */
 export function metadataOf(allowedHeaders: readonly string[], headers: ReadonlyMap<string, string>): Uint8Array {

@@ -30,6 +30,7 @@ export const CONNECTOR_SCHEMAS: Readonly<Record<string, Schema>> = {
   ScriptTest: object({ 'settings?': { ...GIVEN, description: 'Tried instead of what is stored; the connector need not exist, and secrets are not looked at.' }, body: { description: 'A string is the text of the payload; anything else is the payload.' }, 'headers?': { type: 'object', additionalProperties: TEXT }, 'query?': { type: 'object', additionalProperties: TEXT } }),
   ScriptTestResult: object({
     outcome: oneOf('routed', 'skipped', 'failed', 'timed-out', 'unavailable', 'invalid-json'), stream: TEXT_OR_NULL, schema: TEXT_OR_NULL, error: TEXT_OR_NULL, durationMs: { type: 'number', minimum: 0 },
+    'warnings?': { ...arrayOf(TEXT), description: 'What is allowed, and yet perhaps not meant.' },
   }),
   Nothing: object({}),
   Configured: object({ 'warnings?': { ...arrayOf(TEXT), description: 'What is allowed and yet worth a thought: an unsigned connector without `streams`.' } }),

@@ -1,9 +1,10 @@
 import { Intrinsics, JSException, QuickJS } from 'quickjs-wasi';
 import type { JSValueHandle } from 'quickjs-wasi';
+import { REASON_LENGTH_MAX } from '../../core/ports/routing-sandbox.ts';
 import type { RoutingLimits } from '../../core/ports/routing-sandbox.ts';
 import { recentThreadCpuMs, threadCpuMs } from './messages.ts';
 import type { Run, RunResult, WasmModule } from './messages.ts';
-import { cut, describeException, SCRIPT_NAME } from './script-error.ts';
+import { adviceFor, cut, describeException, SCRIPT_NAME } from './script-error.ts';
 
 /** Parts of the language that a script gets. Not: weak references, the performance timer, exceptions of the DOM and Base64. */
 const INTRINSICS = Intrinsics.DATE | Intrinsics.EVAL | Intrinsics.REGEXP | Intrinsics.JSON | Intrinsics.PROXY | Intrinsics.MAP_SET | Intrinsics.TYPED_ARRAYS | Intrinsics.PROMISE | Intrinsics.BIG_INT;
@@ -15,11 +16,12 @@ const PREPARATION = `(random) => {
   delete globalThis.SharedArrayBuffer;
   delete globalThis.queueMicrotask;
   Object.defineProperty(Math, 'random', { value: random, writable: true, configurable: true });
-  const { parse } = JSON, { apply } = Reflect, { isWellFormed } = String.prototype;
+  const { parse } = JSON, { apply, getOwnPropertyDescriptor } = Reflect, { isWellFormed } = String.prototype;
   return {
     attempt: (func, json) => { try { return [true, func(parse(json))]; } catch (error) { return [false, error]; } },
     get: (object, name) => { try { return [true, object[name]]; } catch (error) { return [false, error]; } },
     isText: (text) => apply(isWellFormed, text, []),
+    hasType: (object) => { try { return getOwnPropertyDescriptor(object, 'type') !== undefined; } catch { return false; } },
   };
 }`;
 /** Garbage in cycles is collected when so many bytes have been allocated, which most calls never do. */
@@ -45,6 +47,7 @@ interface Engine {
   readonly attempt: JSValueHandle;
   readonly get: JSValueHandle;
   readonly isText: JSValueHandle;
+  readonly hasType: JSValueHandle;
   readonly memory: Uint8Array;
 }
 
@@ -121,9 +124,9 @@ export class ScriptRunner {
     });
     vm.gcThreshold = Math.min(memoryBytesMax / 2, GC_THRESHOLD_BYTES);
     const prepared = vm.callFunction(vm.evalCode(PREPARATION), vm.undefined, vm.newFunction('random', () => vm.newNumber(host.random())));
-    const [attempt, get, isText] = ['attempt', 'get', 'isText'].map((name) => prepared.getProp(name)) as [JSValueHandle, JSValueHandle, JSValueHandle];
+    const { attempt, get, isText, hasType } = Object.fromEntries(['attempt', 'get', 'isText', 'hasType'].map((name) => [name, prepared.getProp(name)])) as Record<'attempt' | 'get' | 'isText' | 'hasType', JSValueHandle>;
     vm.newString(HEADROOM).dispose();
-    return { vm, attempt, get, isText, memory: vm.snapshot().memory };
+    return { vm, attempt, get, isText, hasType, memory: vm.snapshot().memory };
   }
 
   /** Runs the top level. */
@@ -131,7 +134,7 @@ export class ScriptRunner {
     try {
       vm.evalCode(script, SCRIPT_NAME);
     } catch (error) {
-      throw this.#thrown(error);
+      throw this.#advised(this.#thrown(error), script);
     }
     let route: JSValueHandle | null = null;
     try {
@@ -160,7 +163,17 @@ export class ScriptRunner {
     if (streamLength + schemaLength > outputLengthMax) {
       throw this.#failed(`stream and schema have ${streamLength + schemaLength} characters together; ${outputLengthMax} are allowed.`);
     }
-    return { kind: 'routed', stream: this.#textOf(engine, stream, 'stream'), schema: isNullish(schema) ? null : this.#textOf(engine, schema, 'schema'), cpuMs: this.#host.cpuMs };
+    const routed = { kind: 'routed', stream: this.#textOf(engine, stream, 'stream'), schema: isNullish(schema) ? null : this.#textOf(engine, schema, 'schema'), cpuMs: this.#host.cpuMs } as const;
+    return routed.schema === null && this.#hasType(engine, result) ? { ...routed, hasType: true } : routed;
+  }
+
+  /** A result that is a proxy may run its script for this. */
+  #hasType({ vm, hasType }: Engine, result: JSValueHandle): boolean {
+    try {
+      return vm.callFunction(hasType, vm.undefined, result).toBoolean();
+    } catch (error) {
+      throw this.#thrown(error);
+    }
   }
 
   #lengthOf(value: JSValueHandle, name: string): number {
@@ -198,6 +211,14 @@ export class ScriptRunner {
     if (this.#host.isTimedOut) return this.#timedOut();
     const reason = describeException(thrown);
     return this.#host.isTimedOut ? this.#timedOut() : this.#failed(reason);
+  }
+
+  /** With what to write instead, where that can be guessed. */
+  #advised(thrown: unknown, script: string): unknown {
+    if (!(thrown instanceof Ended) || thrown.result.kind !== 'failed') return thrown;
+    const { reason } = thrown.result;
+    const advice = adviceFor(reason, script);
+    return advice === null ? thrown : this.#failed(`${cut(reason, REASON_LENGTH_MAX - advice.length - 2)}. ${advice}`);
   }
 
   #skipped(): RunResult { return { kind: 'skipped', cpuMs: this.#host.cpuMs }; }

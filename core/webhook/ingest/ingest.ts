@@ -19,7 +19,7 @@ import type { Delivery } from './delivery.ts';
 import { ByteBudget, PIPELINE_LIMITS } from './pipeline.ts';
 import type { PipelineLimits, WriteOutcome } from './pipeline.ts';
 import { HEADER_NAMES_MAX, Rejections, withoutValues } from './rejections.ts';
-import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson } from '../routing.ts';
+import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson, TYPE_WARNING } from '../routing.ts';
 import { refusalOfList } from '../writer.ts';
 import type { ListedAccess } from '../writer.ts';
 import { background } from '../../base/background.ts';
@@ -209,7 +209,7 @@ class WebhookCalls implements Ingest {
     };
     if (deliveryId !== null && deduplication !== null && await deduplication.isWritten(delivery)) return { kind: 'known' };
     if (delivery.stream === '') {
-      const refusal = await this.#route(connector, call, text, delivery);
+      const refusal = await this.#route(intake, call, text, delivery);
       if (refusal !== null) return refusal;
     }
     // A note of an earlier version counts for the script, and not for what the connector may do today.
@@ -220,12 +220,14 @@ class WebhookCalls implements Ingest {
   }
 
   /** Lets the script name stream and type; the refusal if it does not. */
-  async #route({ connectorId, settings: { script } }: ActiveConnector, call: InboundCall, text: string, delivery: Delivery): Promise<Admission | null> {
+  async #route(intake: Intake, call: InboundCall, text: string, delivery: Delivery): Promise<Admission | null> {
+    const { connectorId, settings: { script } } = intake.connector;
     const result = await this.#parts.sandbox.route({
       connectorId, script, requestJson: routingRequestJson(text, call.headers, call.path, call.query), nowMs: Math.floor(call.arrivedMs), seed: seedOf(this.#parts.ids),
     });
     if (result.kind !== 'routed') return refusedByScript(result);
     const { stream, schema } = result;
+    if (result.hasType === true) intake.warnOnce(TYPE_WARNING);
     const refusal = refusalOfEvent(stream, schema, delivery.data.length + delivery.metadata.length);
     if (refusal !== null) return refused(500, 'refused-route', refusal);
     delivery.stream = stream;

@@ -51,6 +51,8 @@ export class Intake {
   readonly #pipeline: Pipeline;
   /** Deliveries under way, by event id. */
   readonly #attempts = new Map<string, Promise<Admission>>();
+  /** What has been warned of. */
+  readonly #warned = new Set<string>();
   #draining: Promise<void> | null = null;
 
   constructor(connector: ActiveConnector, parts: IntakeParts) {
@@ -67,6 +69,13 @@ export class Intake {
     this.#pipeline = new Pipeline({
       store, clock, limits, budget, deduplication: this.deduplication, authorize: ({ stream, authorize }) => listedAuthorize(access, connectorId, stream, authorize),
     });
+  }
+
+  /** Tells the log what is allowed and yet perhaps not meant, once. */
+  warnOnce(warning: string): void {
+    if (this.#warned.has(warning)) return;
+    this.#warned.add(warning);
+    this.#parts.log.warn('a call of a webhook connector deserves a warning, which is not repeated until it starts again', { connectorId: this.connector.connectorId, warning });
   }
 
   get isStopping(): boolean { return this.#pipeline.isStopping; }

@@ -382,6 +382,13 @@ describe('testing a script', () => {
     const { end } = world.store;
     const reply = await send('POST', '/connectors/parcels/test', input);
     expect([reply.status, reply.json()]).toEqual([200, expect.objectContaining(expected)]);
+    expect(reply.json()).not.toHaveProperty('warnings');
     expect(world.store.end).toBe(end);
+  });
+
+  test('what is perhaps not meant stands beside what came of it', async () => {
+    await create('parcels');
+    const reply = await send('POST', '/connectors/parcels/test', { body: {}, settings: { ...SETTINGS, routingScript: Buffer.from('const route = () => ({ stream: "s", type: "t" });').toString('base64') } });
+    expect(reply.json()).toMatchObject({ outcome: 'routed', schema: null, warnings: [expect.stringContaining('as schema')] });
   });
 });

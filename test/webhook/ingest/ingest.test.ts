@@ -152,6 +152,19 @@ describe('statuses and what was written', () => {
     }
   });
 
+  test('a script that returns type, and no schema, is told once in the log, and its calls go on', async () => {
+    const rig = await openRig();
+    const script = 'const route = () => ({ stream: "a", type: "placed" });';
+    rig.active.start('parcels', { script, waitForWrite: true });
+    for (let n = 0; n < 3; n++) expect(await rig.send(`{"n":${n}}`)).toBe(201);
+    expect((await rig.read('a')).map(({ type }) => type)).toEqual(['WebhookReceived', 'WebhookReceived', 'WebhookReceived']);
+    expect(rig.log.lines).toMatchObject([{ level: 'warn', fields: { connectorId: 'parcels', warning: expect.stringContaining('as schema') } }]);
+    await rig.active.stop('parcels');
+    rig.active.start('parcels', { script, waitForWrite: true });
+    expect(await rig.send('{"n":4}')).toBe(201);
+    expect(rig.log.lines).toHaveLength(2);
+  });
+
   /** Calls that are counted for the connector. */
   function name(rig: Rig): number {
     return [...rig.meter.counts.keys()].filter((key) => key.startsWith('eventstore_webhook_calls_total parcels')).length;
