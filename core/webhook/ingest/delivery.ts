@@ -32,7 +32,7 @@ export function eventOf({ eventId, type, data, metadata }: Delivery): NewEvent {
 export const DELIVERY_ID_LENGTH_MAX = 512;
 
 /** Looked at, in this order, where the scheme's sender has no header of its own. */
-const COMMON_HEADERS: readonly string[] = ['x-github-delivery', 'webhook-id'];
+const COMMON_HEADERS: readonly string[] = ['x-github-delivery', 'webhook-id', 'svix-id'];
 /** Senders who name the delivery in the body, and the member there. */
 const BODY_MEMBERS: ReadonlyMap<string, string> = new Map([['stripe', 'id'], ['providerd', 'id'], ['slack', 'event_id'], ['providerc', 'event_id']]);
 
@@ -46,8 +46,14 @@ export function deliveryIdOf({ settings: { deduplication, signature } }: ActiveC
   const scheme = signature?.scheme.toLowerCase() ?? '';
   const member = BODY_MEMBERS.get(scheme);
   if (member !== undefined) return (_headers, bodyText) => usable(idOfBody(bodyText, member));
-  const own = namedScheme(scheme)?.deliveryHeader?.toLowerCase() ?? null;
-  return inHeaders(own === null ? COMMON_HEADERS : [own]);
+  const named = namedScheme(scheme);
+  const own = named?.deliveryHeader?.toLowerCase() ?? null;
+  if (own === null) return inHeaders(COMMON_HEADERS);
+  const { header, formerNames } = named!;
+  if (formerNames === null) return inHeaders([own]);
+  // Of the names under which the call is signed.
+  const signedBy = header.toLowerCase();
+  return (headers) => usable(headers.get(headers.has(signedBy) || !headers.has(formerNames.signature) ? own : formerNames.id));
 }
 
 function inHeaders(names: readonly string[]): DeliveryIdOf {

@@ -21,6 +21,8 @@ export interface SignatureScheme {
   readonly signedIdHeader: string | null;
   /** The header by which the sender names a delivery, the same one again when it repeats it; signed or not. */
   readonly deliveryHeader: string | null;
+  /** The names, lower-cased, that the headers have with senders who are older than the scheme: they count where the signature stands under them, and under its own name nothing. */
+  readonly formerNames: HeaderNames | null;
   /** Its sender asks by a call of its own whether somebody is there (challenge.ts), and sends nothing until that is answered. */
   readonly hasChallenge: boolean;
   /** The text that is signed in front of the body. */
@@ -33,6 +35,13 @@ export interface SignatureScheme {
 
 type SignatureEncoding = 'hex' | 'base64';
 
+/** Of the headers that a scheme looks at. */
+export interface HeaderNames {
+  readonly signature: string;
+  readonly timestamp: string;
+  readonly id: string;
+}
+
 /** The scheme that `signature:header`, `:prefix`, `:encoding` and `:hash` describe. */
 export const GENERIC = 'Generic';
 
@@ -40,7 +49,7 @@ export const GENERIC = 'Generic';
 const STANDARD_SECRET_PREFIX = 'whsec_';
 
 const plain = {
-  prefix: '', separator: null, encoding: 'hex', hash: 'sha256', timestamp: null, signedIdHeader: null, deliveryHeader: null, hasChallenge: false,
+  prefix: '', separator: null, encoding: 'hex', hash: 'sha256', timestamp: null, signedIdHeader: null, deliveryHeader: null, formerNames: null, hasChallenge: false,
   signedHead: () => '', keyOf: (secret: string) => (secret === '' ? null : encodeText(secret)), secretForm: 'a text that is not empty',
 } as const;
 
@@ -65,6 +74,7 @@ const SCHEMES: readonly SignatureScheme[] = [
   {
     ...plain, name: 'StandardWebhooks', header: 'webhook-signature', prefix: 'v1,', separator: ' ', encoding: 'base64',
     timestamp: { header: 'webhook-timestamp' }, signedIdHeader: 'webhook-id', deliveryHeader: 'webhook-id',
+    formerNames: { signature: 'svix-signature', timestamp: 'svix-timestamp', id: 'svix-id' },
     signedHead: (timestamp, id) => `${id}.${timestamp}.`,
     keyOf: standardKey, secretForm: `${STANDARD_SECRET_PREFIX} and Base64 behind it`,
   },
