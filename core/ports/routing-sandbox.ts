@@ -19,6 +19,8 @@ export interface RoutingCall {
   readonly script: string;
   /** `{"body":…,"headers":…,"path":…,"query":…}`: the argument of `route`, as JSON. The body's text stands in it as received. */
   readonly requestJson: string;
+  /** Characters of the body's text in it, which a script gets as `request.text`; 0 or absent: it has none. */
+  readonly bodyLength?: number;
   /** The present in all its forms (`Date.now()`, `new Date()`, `Date()`), at the top level too. UTC milliseconds. */
   readonly nowMs: number;
   /** Seed of `Math.random`, 32 bits. */

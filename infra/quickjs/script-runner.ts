@@ -10,20 +10,31 @@ import { adviceFor, cut, describeException, SCRIPT_NAME } from './script-error.t
 const INTRINSICS = Intrinsics.DATE | Intrinsics.EVAL | Intrinsics.REGEXP | Intrinsics.JSON | Intrinsics.PROXY | Intrinsics.MAP_SET | Intrinsics.TYPED_ARRAYS | Intrinsics.PROMISE | Intrinsics.BIG_INT;
 /**
  * Removes memory that threads share, and the queue of jobs, which is never run here; replaces the engine's generator, which is not seeded; and gives what a
- * call is made with, whatever a script makes of the names later: `attempt` has [whether it returned, what it returned or threw].
+ * call is made with, whatever a script makes of the names later: `attempt` has [whether it returned, what it returned or threw]. The text of the body
+ * is cut out of the request's only for a script that reads it.
  */
-const PREPARATION = `(random) => {
+const PREPARATION = `(random, BODY_AT) => {
   delete globalThis.SharedArrayBuffer;
   delete globalThis.queueMicrotask;
   Object.defineProperty(Math, 'random', { value: random, writable: true, configurable: true });
-  const { parse } = JSON, { apply, getOwnPropertyDescriptor } = Reflect, { isWellFormed } = String.prototype;
+  const { parse } = JSON, { apply, defineProperty, getOwnPropertyDescriptor } = Reflect, { isWellFormed, slice } = String.prototype;
   return {
-    attempt: (func, json) => { try { return [true, func(parse(json))]; } catch (error) { return [false, error]; } },
+    attempt: (func, json, length) => {
+      try {
+        const request = parse(json);
+        if (length > 0) defineProperty(request, 'text', { __proto__: null, configurable: true, get: () => apply(slice, json, [BODY_AT, BODY_AT + length]) });
+        return [true, func(request)];
+      } catch (error) {
+        return [false, error];
+      }
+    },
     get: (object, name) => { try { return [true, object[name]]; } catch (error) { return [false, error]; } },
     isText: (text) => apply(isWellFormed, text, []),
     hasType: (object) => { try { return getOwnPropertyDescriptor(object, 'type') !== undefined; } catch { return false; } },
   };
 }`;
+/** Where the body begins in the text of a request. */
+const BODY_AT = '{"body":'.length;
 /** Garbage in cycles is collected when so many bytes have been allocated, which most calls never do. */
 const GC_THRESHOLD_BYTES = 16 * 1024 * 1024;
 /** What a call may need without its engine growing: several times what a webhook of 25 kB takes. */
@@ -87,7 +98,7 @@ export class ScriptRunner {
     this.#host.begin(run.nowMs, run.seed);
     try {
       const route = this.#routeOf(engine, this.#scripts.get(connectorId)!);
-      return run.kind === 'check' ? this.#skipped() : this.#resultOf(engine, this.#done(engine, engine.attempt, route, engine.vm.newString(run.requestJson)));
+      return run.kind === 'check' ? this.#skipped() : this.#resultOf(engine, this.#done(engine, engine.attempt, route, engine.vm.newString(run.requestJson), engine.vm.newNumber(run.bodyLength)));
     } catch (error) {
       if (error instanceof Ended) return error.result;
       this.#engine = null;
@@ -123,7 +134,7 @@ export class ScriptRunner {
       }),
     });
     vm.gcThreshold = Math.min(memoryBytesMax / 2, GC_THRESHOLD_BYTES);
-    const prepared = vm.callFunction(vm.evalCode(PREPARATION), vm.undefined, vm.newFunction('random', () => vm.newNumber(host.random())));
+    const prepared = vm.callFunction(vm.evalCode(PREPARATION), vm.undefined, vm.newFunction('random', () => vm.newNumber(host.random())), vm.newNumber(BODY_AT));
     const { attempt, get, isText, hasType } = Object.fromEntries(['attempt', 'get', 'isText', 'hasType'].map((name) => [name, prepared.getProp(name)])) as Record<'attempt' | 'get' | 'isText' | 'hasType', JSValueHandle>;
     vm.newString(HEADROOM).dispose();
     return { vm, attempt, get, isText, hasType, memory: vm.snapshot().memory };

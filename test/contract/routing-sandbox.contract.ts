@@ -58,6 +58,17 @@ export function describeRoutingSandbox(name: string, make: () => RoutingSandbox)
       expect(await route(script)).toEqual({ kind: 'routed', stream, schema, cpuMs: expect.any(Number) });
     });
 
+    test('the text of the body is there for who asks for it, exactly as it came, and shows nowhere else', async () => {
+      const body = '{ "id": 9007199254740993, "name": "Zürich \\u0041 \u{1F600}" }';
+      const requestJson = `{"body":${body},"headers":{},"path":"/webhook/shop","query":{}}`;
+      const ask = (script: string, bodyLength?: number) => sandbox.route({ connectorId: 'shop', script, requestJson, nowMs: NOW_MS, seed: 1, ...(bodyLength !== undefined && { bodyLength }) });
+      expect(await ask('const route = ({ text }) => ({ stream: text });', body.length)).toMatchObject({ stream: body });
+      expect(await ask('const route = ({ body, text }) => ({ stream: `${body.id} ${/"id":\\s*(\\d+)/.exec(text)[1]}` });', body.length)).toMatchObject({ stream: '9007199254740992 9007199254740993' });
+      expect(await ask('const route = (request) => ({ stream: Object.keys(request).join() });', body.length)).toMatchObject({ stream: 'body,headers,path,query' });
+      expect(await ask('Object.prototype.value = 1; Object.prototype.set = 2; String.prototype.slice = null; const route = ({ text }) => ({ stream: text });', body.length)).toMatchObject({ stream: body });
+      expect(await ask('const route = ({ text }) => ({ stream: String(text) });')).toMatchObject({ stream: 'undefined' });
+    });
+
     test('a member type without a schema is noticed, and nothing is changed by it', async () => {
       expect(await route("const route = () => ({ stream: 's', type: 'order-placed' });")).toEqual({ kind: 'routed', stream: 's', schema: null, hasType: true, cpuMs: expect.any(Number) });
       for (const result of ["{ stream: 's', schema: 't', type: 'u' }", "Object.create({ type: 'u' }, { stream: { value: 's' } })", "new Proxy({ stream: 's' }, { getOwnPropertyDescriptor() { throw 1; } })", "{ stream: 's' }"]) {

@@ -19,7 +19,7 @@ import type { Delivery } from './delivery.ts';
 import { ByteBudget, PIPELINE_LIMITS } from './pipeline.ts';
 import type { PipelineLimits, WriteOutcome } from './pipeline.ts';
 import { HEADER_NAMES_MAX, Rejections, withoutValues } from './rejections.ts';
-import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson, TYPE_WARNING } from '../routing.ts';
+import { DEFAULT_TYPE, hasLongInteger, INTEGER_WARNING, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson, TYPE_WARNING } from '../routing.ts';
 import { refusalOfList } from '../writer.ts';
 import type { ListedAccess } from '../writer.ts';
 import { background } from '../../base/background.ts';
@@ -222,8 +222,9 @@ class WebhookCalls implements Ingest {
   /** Lets the script name stream and type; the refusal if it does not. */
   async #route(intake: Intake, call: InboundCall, text: string, delivery: Delivery): Promise<Admission | null> {
     const { connectorId, settings: { script } } = intake.connector;
+    if (!intake.warned.has(INTEGER_WARNING) && hasLongInteger(text)) intake.warnOnce(INTEGER_WARNING);
     const result = await this.#parts.sandbox.route({
-      connectorId, script, requestJson: routingRequestJson(text, call.headers, call.path, call.query), nowMs: Math.floor(call.arrivedMs), seed: seedOf(this.#parts.ids),
+      connectorId, script, requestJson: routingRequestJson(text, call.headers, call.path, call.query), bodyLength: text.length, nowMs: Math.floor(call.arrivedMs), seed: seedOf(this.#parts.ids),
     });
     if (result.kind !== 'routed') return refusedByScript(result);
     const { stream, schema } = result;

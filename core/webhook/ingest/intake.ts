@@ -52,7 +52,7 @@ export class Intake {
   /** Deliveries under way, by event id. */
   readonly #attempts = new Map<string, Promise<Admission>>();
   /** What has been warned of. */
-  readonly #warned = new Set<string>();
+  readonly warned = new Set<string>();
   #draining: Promise<void> | null = null;
 
   constructor(connector: ActiveConnector, parts: IntakeParts) {
@@ -73,8 +73,8 @@ export class Intake {
 
   /** Tells the log what is allowed and yet perhaps not meant, once. */
   warnOnce(warning: string): void {
-    if (this.#warned.has(warning)) return;
-    this.#warned.add(warning);
+    if (this.warned.has(warning)) return;
+    this.warned.add(warning);
     this.#parts.log.warn('a call of a webhook connector deserves a warning, which is not repeated until it starts again', { connectorId: this.connector.connectorId, warning });
   }
 

@@ -152,6 +152,24 @@ describe('statuses and what was written', () => {
     }
   });
 
+  test('an integer beyond 2^53 is told once in the log, wherever it stands but in a text; a script gets the text of the body', async () => {
+    const rig = await openRig();
+    rig.active.start('parcels', { waitForWrite: true });
+    const fine = ['9007199254740991', '-9007199254740991', '"9007199254740993"', '1234567890123456.7', '1e30', '{"9007199254740993":"\\"9007199254740993,"}', '12345678901234567.0e-3'];
+    for (const x of fine) expect(await rig.send(`{"stream":"a","x":${x}}`)).toBe(201);
+    expect(rig.log.lines).toEqual([]);
+    for (const x of ['9007199254740993', '[-9007199254740992]', '{"y":[{},18446744073709551615 ]}']) {
+      await rig.active.stop('parcels');
+      rig.active.start('parcels', { waitForWrite: true });
+      rig.log.lines.length = 0;
+      for (let n = 0; n < 2; n++) expect(await rig.send(`{"stream":"a", "x":${x}}`)).toBe(201);
+      expect([x, rig.log.lines]).toMatchObject([x, [{ level: 'warn', fields: { connectorId: 'parcels', warning: expect.stringContaining('request.text') } }]]);
+    }
+    const { requestJson, bodyLength } = rig.sandbox.calls.at(-1)!;
+    expect(requestJson.slice(8, 8 + bodyLength!)).toBe('{"stream":"a", "x":{"y":[{},18446744073709551615 ]}}');
+    expect(dataOf((await rig.read('a')).at(-1)!)).toMatchObject({ stream: 'a' });
+  });
+
   test('a script that returns type, and no schema, is told once in the log, and its calls go on', async () => {
     const rig = await openRig();
     const script = 'const route = () => ({ stream: "a", type: "placed" });';
