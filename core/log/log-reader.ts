@@ -28,4 +28,6 @@ export interface LogReader {
   readBackward(position: number, frame: RecordFrame): Outcome;
   /** True when a forward read may start at `position`: a record starts there, or it is a chunk boundary or the end of the log. */
   isBoundary(position: number): Outcome;
+  /** The nearest place at or before `position`, which lies in the log, of which it is certain that a record may begin there: where its chunk does. */
+  chunkStart(position: number): number;
 }

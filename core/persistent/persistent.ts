@@ -179,7 +179,7 @@ class Engine implements PersistentSubscriptionsEngine {
       if (other !== undefined) throw failedError(stream, group, `Group ${other.group} of stream ${other.stream} keeps its checkpoint and its parked messages in streams of the same names: choose another name`);
       if (this.#groups.size >= this.#limits.groupsMax) throw failedError(stream, group, `There are ${this.#limits.groupsMax} groups already: delete some.`);
       checkGroup(stream, group, settings, filter ?? null);
-      await checkStart(this.#parts.store, stream, group, from);
+      checkStart(this.#parts.store, stream, group, from);
       await filterOf(this.#parts, filter ?? null);
       const kept: KeptGroup = { stream, group, settings, filter: filter ?? null, startPosition: startText(from, stream === ALL_STREAM) };
       // What a group of this name has left behind, whose deletion was cut short.
@@ -198,7 +198,7 @@ class Engine implements PersistentSubscriptionsEngine {
         ...before, settings: { ...settings, strategy: settings.strategy ?? before.settings.strategy ?? DEFAULT_SETTINGS.strategy }, startPosition: from === undefined ? before.startPosition : startText(from, stream === ALL_STREAM),
       };
       checkGroup(stream, group, kept.settings, kept.filter);
-      await checkStart(this.#parts.store, stream, group, from ?? 'start');
+      checkStart(this.#parts.store, stream, group, from ?? 'start');
       await running.stop(true);
       try {
         if (kept.startPosition !== before.startPosition && (await loadCheckpoint(this.#parts, before))?.isInitial !== false) await this.#begin(kept);
@@ -216,7 +216,7 @@ class Engine implements PersistentSubscriptionsEngine {
       const running = await this.#group(stream, group);
       const before = running.kept;
       const kept: KeptGroup = { ...before, startPosition: startText(from, stream === ALL_STREAM) };
-      await checkStart(this.#parts.store, stream, group, from);
+      checkStart(this.#parts.store, stream, group, from);
       await running.stop(true);
       // Cut short behind this the group goes on where it was, and the reset is to be asked for again.
       let inForce = before;

@@ -66,7 +66,7 @@ export class GroupReader {
 
   async #readAll({ from, after }: Cursor, count: number, bytesMax: number): Promise<GroupPage> {
     const { settings: { resolveLinks } } = this.#kept;
-    const page = await this.#parts.store.readAll({ direction: 'forward', from, count, resolveLinks, bytesMax, ...(this.#filter !== null && { filter: this.#filter }) });
+    const page = await this.#parts.store.readAll({ direction: 'forward', from, orNext: true, count, resolveLinks, bytesMax, ...(this.#filter !== null && { filter: this.#filter }) });
     const events = wanted(page.events, after, true).filter((event) => !(event.link ?? event).stream.startsWith(OWN_PREFIX));
     const last = page.events.at(-1);
     const { next } = page;

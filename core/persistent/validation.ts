@@ -1,9 +1,7 @@
-import { isSkuaError } from '../base/errors.ts';
 import { checkReadableName, checkWritableName, metastreamOf } from '../streams/format/names.ts';
 import { ALL_STREAM, checkpointStreamOf, failedError, parkedStreamOf, STRATEGIES } from './api.ts';
 import type { GroupFilter, GroupSettings, StartFrom } from './api.ts';
 import type { GroupStore } from './parts.ts';
-import { isAfter } from './positions.ts';
 
 /** Characters that the prefixes or the expression of a filter may have together: every group's filter stands in each configuration event. */
 const FILTER_LENGTH_MAX = 4_096;
@@ -26,19 +24,16 @@ export function checkGroup(stream: string, group: string, settings: GroupSetting
   if ('prefixes' in filter && filter.prefixes.some((prefix) => prefix.includes(','))) refuse('A prefix of a filter may not have a comma');
 }
 
-/** Refuses a start that is no place of the source. Errors: `persistent_subscription_failed`. */
-export async function checkStart(store: GroupStore, stream: string, group: string, from: StartFrom): Promise<void> {
+/** Refuses a start that no place of the source can have, as the reference does. One in `$all` where no record begins is taken for the next one. Errors: `persistent_subscription_failed`. */
+export function checkStart(store: GroupStore, stream: string, group: string, from: StartFrom): void {
   if (typeof from === 'string') return;
   if ((typeof from === 'number') === (stream === ALL_STREAM)) throw failedError(stream, group, 'A start is an event number for a stream, and a position for $all');
   if (typeof from === 'number') {
     if (!Number.isSafeInteger(from) || from < 0) throw failedError(stream, group, 'A start is a whole number from 0');
     return;
   }
-  if (isAfter(from.commit, 0, { commit: store.end, prepare: 0 })) throw failedError(stream, group, 'Invalid Start From position: commit position must be less than or equal to the last commit position in the transaction file.');
-  try {
-    await store.readAll({ direction: 'forward', from, count: 1, payloads: false });
-  } catch (error) {
-    if (isSkuaError(error, 'invalid_position')) throw failedError(stream, group, `Invalid Start From position: ${error.message}`);
-    throw error;
-  }
+  const { commit, prepare } = from;
+  if (prepare > commit) throw failedError(stream, group, 'Invalid Start From position: prepare position must be less than or equal to the commit position.');
+  if (commit > store.end) throw failedError(stream, group, 'Invalid Start From position: commit position must be less than or equal to the last commit position in the transaction file.');
+  if (!(Number.isSafeInteger(commit) && Number.isSafeInteger(prepare) && prepare >= 0)) throw failedError(stream, group, 'Invalid Start From position: prepare and commit positions must be greater than or equal to 0 or both equal to -1.');
 }

@@ -19,6 +19,8 @@ export interface RoutingCall {
   readonly script: string;
   /** `{"body":…,"headers":…,"path":…,"query":…}`: the argument of `route`, as JSON. The body's text stands in it as received. */
   readonly requestJson: string;
+  /** Characters of the body's text in it, which a script gets as `request.text`; 0 or absent: it has none. */
+  readonly bodyLength?: number;
   /** The present in all its forms (`Date.now()`, `new Date()`, `Date()`), at the top level too. UTC milliseconds. */
   readonly nowMs: number;
   /** Seed of `Math.random`, 32 bits. */
@@ -28,10 +30,11 @@ export interface RoutingCall {
 /**
  * What came of it. `skipped`: null, undefined, or an object whose stream is empty or missing. `failed` covers a throw, a result
  * that is no object, and a stream or schema that is no text; `reason` is for people, at most REASON_LENGTH_MAX characters. The
- * names are judged by nobody here: `$` at the beginning is the ingest's matter.
+ * names are judged by nobody here: `$` at the beginning is the ingest's matter. `hasType`: the result has a member `type` of its own and no
+ * schema, so that whoever wrote the script may expect what nobody does.
  */
 export type RoutingResult =
-  | { readonly kind: 'routed'; readonly stream: string; readonly schema: string | null; readonly cpuMs: number }
+  | { readonly kind: 'routed'; readonly stream: string; readonly schema: string | null; readonly cpuMs: number; readonly hasType?: true }
   | { readonly kind: 'skipped'; readonly cpuMs: number }
   | { readonly kind: 'failed'; readonly reason: string; readonly cpuMs: number }
   | { readonly kind: 'timed-out'; readonly reason: string }

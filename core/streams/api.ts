@@ -258,6 +258,8 @@ export interface ReadAllOptions extends PageOptions {
   readonly from: AllPosition | 'start' | 'end';
   readonly count: number;
   readonly resolveLinks?: boolean;
+  /** Forward: where no record begins at `from`, the next one is meant. */
+  readonly orNext?: boolean;
   readonly filter?: AllFilter;
   /** What one page looks at, whether or not it keeps it; less than the store's own limits. The page then ends early, and leads on. */
   readonly scan?: ScanLimits;

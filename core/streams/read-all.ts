@@ -21,13 +21,15 @@ function resolvePosition(from: AllPosition | 'start' | 'end', end: number): AllP
 export async function readAllPage(context: StoreContext, options: ReadAllOptions): Promise<AllPage> {
   const { lookup } = context;
   const end = lookup.reader.end;
-  const from = resolvePosition(options.from, end);
+  const asked = resolvePosition(options.from, end);
   const isForward = options.direction === 'forward';
-  if (from.commit > end) {
-    if (!isForward) throw invalidPosition(from, 'lies beyond the end of the log');
-    return { events: [], from, next: from, isEnd: true, lastCommitPosition: await lastPosition(context) };
+  if (asked.commit > end) {
+    if (!isForward) throw invalidPosition(asked, 'lies beyond the end of the log');
+    return { events: [], from: asked, next: asked, isEnd: true, lastCommitPosition: await lastPosition(context) };
   }
-  await checkPosition(context, from);
+  let from = asked;
+  if (options.orNext === true && isForward) from = await orNext(context, asked);
+  else await checkPosition(context, asked);
   const bytes = new PageBytes(pageLimits(context, options));
   const { count, filter } = options;
   const page = { count, filter, bytes };
@@ -134,7 +136,29 @@ export async function checkPosition(context: StoreContext, from: AllPosition): P
 }
 
 async function checkBoundary(context: StoreContext, from: AllPosition, position: number): Promise<void> {
-  if (await untilHit(() => context.lookup.reader.isBoundary(position)) === END) throw invalidPosition(from, 'is not where a record starts');
+  if (!await isBoundary(context, position)) throw invalidPosition(from, 'is not where a record starts');
+}
+
+async function isBoundary({ lookup: { reader } }: StoreContext, position: number): Promise<boolean> {
+  return await untilHit(() => reader.isBoundary(position)) !== END;
+}
+
+/** The place itself where a record begins there, else that of the next record. A half within a transaction that begins nothing stands for the whole of it. */
+async function orNext(context: StoreContext, from: AllPosition): Promise<AllPosition> {
+  if (!await isBoundary(context, from.commit)) return { commit: await nextRecord(context, from.commit), prepare: 0 };
+  return from.prepare === 0 || await isBoundary(context, from.prepare) ? from : { commit: from.commit, prepare: 0 };
+}
+
+/** Where the first record at or after a place begins, or the log ends: records tell where the next one is, so they are passed from the beginning of the chunk on. */
+async function nextRecord({ lookup: { reader }, options: { readSliceEvents }, clock }: StoreContext, position: number): Promise<number> {
+  const frame = new RecordFrame();
+  let at = reader.chunkStart(position);
+  for (let passed = 1; await untilHit(() => reader.readForward(at, frame)) === HIT; passed++) {
+    if (frame.position >= position) return frame.position;
+    at = frame.next;
+    if (passed % readSliceEvents === 0) await clock.yield();
+  }
+  return reader.end;
 }
 
 async function checkInner(context: StoreContext, from: AllPosition): Promise<void> {

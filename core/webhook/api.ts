@@ -64,6 +64,8 @@ export interface TestResult {
   readonly schema: string | null;
   readonly error: string | null;
   readonly durationMs: number;
+  /** What is allowed, and yet perhaps not meant; absent where there is nothing. */
+  readonly warnings?: readonly string[];
 }
 
 /** One call as it arrived, once its content type is known to be JSON. */
@@ -82,6 +84,9 @@ export interface InboundCall {
 /** Statuses of our own, and those that a connector may have chosen for calls that its script skips. */
 export type IngestStatus = 200 | 201 | 202 | 204 | 400 | 401 | 404 | 500 | 503 | 504;
 
+/** A status; or, to a sender that asks whether somebody is there, with the text that it wants back. */
+export type IngestAnswer = IngestStatus | { readonly status: IngestStatus; readonly text: string };
+
 export interface WebhookIngest {
   /** Whether a connector with this id takes calls here; otherwise the body is not even read (404). */
   isActive(connectorId: string): boolean | Promise<boolean>;
@@ -91,7 +96,7 @@ export interface WebhookIngest {
    * Signature, JSON, script, pipeline; never rejects. The signal ends the wait for a confirmation when the client goes away; it is asked for where there is such a
    * wait only, since servers make one for whoever asks.
    */
-  receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestStatus>;
+  receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestAnswer>;
   /** A call was refused before its body was here: too long (413), too slow (408), one too many (503), or of a type that is not taken (415). */
   refused?(connectorId: string, status: number, reason: string, headerNames: Iterable<string>): Promise<void>;
 }

@@ -87,8 +87,8 @@ const startConnectorAt: Handler = (call, app) => command(call, app, async (conne
 const testConnector: Handler = async (call, app) => {
   const connectors = connectorsOf(call, app);
   const { input, settings } = await trialOf(call, app);
-  const { outcome, stream, schema, error, durationMs } = await connectors.test(idOf(call), input, settings);
-  return jsonReply(call, { outcome, stream, schema, error, durationMs: Math.round(durationMs * 1_000) / 1_000 } satisfies ScriptTestDocument);
+  const { outcome, stream, schema, error, durationMs, warnings } = await connectors.test(idOf(call), input, settings);
+  return jsonReply(call, { outcome, stream, schema, error, durationMs: Math.round(durationMs * 1_000) / 1_000, ...(warnings !== undefined && { warnings }) } satisfies ScriptTestDocument);
 };
 
 /** Rejections of an answer: where nothing is said, and at most. */

@@ -1,8 +1,9 @@
 import { SkuaError } from '../../core/base/errors.ts';
+import { isNestedAtMost, jsonMembers } from '../../core/base/json-scanner.ts';
 import type { Violation, Connector, ConnectorState, Settings, TestInput } from '../../core/webhook/api.ts';
 import { flattenSettings, SETTING_NAME_LENGTH_MAX } from '../../core/webhook/format/settings-shape.ts';
 import { invalidConnector } from '../../core/webhook/api.ts';
-import { readJson } from '../http/body.ts';
+import { readJson, readJsonText } from '../http/body.ts';
 import type { App, Call } from '../http/context.ts';
 
 /** Bodies of connector routes. Their own members are found in any case; those that mean nothing are ignored. */
@@ -65,20 +66,22 @@ interface Trial {
 
 /** A body that is a string is the payload's text, to the byte; any other is the payload itself. */
 export async function trialOf(call: Call, app: App): Promise<Trial> {
-  const members = membersOf(await jsonOf(call, app));
+  const { value, text } = await readJsonText(call, app, Math.min(CONNECTOR_BODY_BYTES_MAX, app.options.bodyBytesMax));
+  const members = membersOf(value);
   const body = members.get('body');
   if (body === undefined) throw invalidConnector([{ field: 'body', description: 'Missing. Give the payload.' }]);
   const settings = members.get('settings') ?? null;
-  return { input: { body: typeof body === 'string' ? body : payloadText(body), headers: textsOf(members, 'headers'), query: textsOf(members, 'query') }, ...(settings !== null && { settings: settingsOf(settings, 'settings') }) };
+  return { input: { body: typeof body === 'string' ? body : payloadText(text), headers: textsOf(members, 'headers'), query: textsOf(members, 'query') }, ...(settings !== null && { settings: settingsOf(settings, 'settings') }) };
 }
 
-function payloadText(body: unknown): string {
-  try {
-    return JSON.stringify(body);
-  } catch {
-    // Unlike reading, writing goes down level by level on the stack.
-    throw invalidConnector([{ field: 'body', description: 'Nested too deep.' }]);
-  }
+/** Nesting of a payload that is tried; what is nested deeper than a call may be, and less than that, is tried in vain. */
+const PAYLOAD_DEPTH_MAX = 1_000;
+
+/** As it is written, since a value would not hold every integer. */
+function payloadText(text: string): string {
+  const { raw } = jsonMembers(text)!.findLast(({ key }) => key.toLowerCase() === 'body')!;
+  if (!isNestedAtMost(raw, PAYLOAD_DEPTH_MAX)) throw invalidConnector([{ field: 'body', description: 'Nested too deep.' }]);
+  return raw;
 }
 
 function textsOf(members: Members, field: string): Record<string, string> {

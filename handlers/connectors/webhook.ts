@@ -10,9 +10,9 @@ import { mediaTypeOf } from '../http/negotiate.ts';
 import { featureOf } from '../http/presence.ts';
 import { failure } from '../http/problem.ts';
 import type { Arrive } from '../http/route.ts';
-import { empty, withoutBody } from '../http/reply.ts';
+import { commonHeaders, empty, PLAIN, withoutBody } from '../http/reply.ts';
 
-/** POST `/webhook/{connectorId}`. Replies have no body, since senders are not told why, but for that to a form. */
+/** POST `/webhook/{connectorId}`. Replies have no body, since senders are not told why, but for that to a form, and that to a sender which asks whether somebody is there. */
 
 const WEBHOOK_LIMITS: WebhookLimits = { ...ARRIVAL_LIMITS, bodyBytesMax: 1_048_576, bodyReadMs: 30_000 };
 
@@ -32,9 +32,10 @@ export const receiveWebhook: Handler = async (call, app) => {
   const body = await arrived(call, app, webhooks, connectorId);
   if (!(body instanceof Uint8Array)) return body;
   const { authorize, wasRefused } = leadOf(call);
-  const status = await webhooks.ingest.receive({ connectorId, path: call.path, headers: headersOf(call, app), query: queryOf(call), body, arrivedMs, ...(authorize !== null && { authorize }) }, () => call.request.signal);
-  if (status >= 500 && wasRefused()) throw new SkuaError('not_leader', 'This member leads no more.');
-  return reply(call, status);
+  const answer = await webhooks.ingest.receive({ connectorId, path: call.path, headers: headersOf(call, app), query: queryOf(call), body, arrivedMs, ...(authorize !== null && { authorize }) }, () => call.request.signal);
+  if (typeof answer !== 'number') return { ...reply(call, answer.status), headers: { ...commonHeaders(call.methods), 'content-type': PLAIN }, body: answer.text };
+  if (answer >= 500 && wasRefused()) throw new SkuaError('not_leader', 'This member leads no more.');
+  return reply(call, answer);
 };
 
 /**
@@ -96,9 +97,9 @@ function reply(call: Call, status: number, headers?: Readonly<Record<string, str
 }
 
 const JSON_TYPE = /^(?:application\/json|[^\s/,]+\/[^\s/,]+\+json)$/;
-/** What GitHub sends unless told otherwise. */
+/** What GitHub sends unless told otherwise, and Slack for interactions and commands. */
 const FORM_TYPE = 'application/x-www-form-urlencoded';
-const FORM_REASON = `The call is form-encoded (${FORM_TYPE}), and connectors take JSON only. Set the content type of the webhook to application/json at its sender (at GitHub: Settings, Webhooks, Content type).`;
+const FORM_REASON = `The call is form-encoded (${FORM_TYPE}), and connectors take JSON only. Set the content type of the webhook to application/json at its sender (at GitHub: Settings, Webhooks, Content type). Slack sends the events of its Events API as JSON, and interactions and slash commands as forms, which are not taken.`;
 /** Characters of a media type in a reason. */
 const TYPE_LENGTH_MAX = 100;
 

@@ -23,10 +23,16 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** The JSON value of a body of at most `bytesMax` bytes. Errors: `unsupported_media_type`, `body_too_large`, `bad_json`. */
 export async function readJson(call: Call, app: App, bytesMax: number): Promise<unknown> {
+  return (await readJsonText(call, app, bytesMax)).value;
+}
+
+/** The same with its text, where numbers count that a value does not hold. */
+export async function readJsonText(call: Call, app: App, bytesMax: number): Promise<{ readonly value: unknown; readonly text: string }> {
   requireJsonType(call);
   const bytes = await readBody(call, app, bytesMax);
   try {
-    return JSON.parse(utf8.decode(bytes));
+    const text = utf8.decode(bytes);
+    return { value: JSON.parse(text), text };
   } catch {
     // The reason that the parser gives quotes the body, and with it secrets.
     throw new SkuaError('bad_json', 'The body is no valid JSON in UTF-8.');

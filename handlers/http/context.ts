@@ -27,7 +27,7 @@ import { Turns } from './turns.ts';
 export interface AppOptions {
   /** Largest request body in bytes; a larger one is 413. */
   readonly bodyBytesMax: number;
-  /** Largest append of gRPC in bytes of data; what is larger in all than a body may be is refused too. */
+  /** Largest append of gRPC in bytes of data, 1 MiB as in the reference; what is larger in all than a body may be is refused too. */
   readonly appendBytesMax: number;
   /** Bytes of events with which a page ends, behind at least one; its links lead on to the rest. */
   readonly readPageBytesMax: number;
@@ -59,7 +59,7 @@ export interface AppOptions {
 }
 
 export const DEFAULT_OPTIONS: AppOptions = {
-  bodyBytesMax: 30_000_000, appendBytesMax: Number.MAX_SAFE_INTEGER, readPageBytesMax: 8_388_608, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
+  bodyBytesMax: 30_000_000, appendBytesMax: 1_048_576, readPageBytesMax: 8_388_608, disableHttpCaching: false, version: '0.1.0', disableAdminUi: false, disableStatsOnHttp: false, disableGossipOnHttp: false,
   disableAtomPub: false, allowAnonymousEndpointAccess: false, allowAnonymousGossip: true, trustedAuthHeader: null, logFailedAuthenticationAttempts: false,
   logHttpRequests: false, compressionMinBytes: 1_024, corsOrigins: [], hstsSeconds: 0, allowedHosts: [],
 };

@@ -6,7 +6,7 @@ import type { App, Call, Reply, ReplyBody } from './context.ts';
 import type { Representation } from './negotiate.ts';
 import { numberText } from './url.ts';
 
-const PLAIN = 'text/plain; charset=utf-8';
+export const PLAIN = 'text/plain; charset=utf-8';
 
 /** The response of the web platform. */
 export function webResponse(reply: Reply): Response {
@@ -122,12 +122,16 @@ export function feedEtag(version: number): string {
   return `${version};${FEED_OPAQUE}`;
 }
 
-/** Quotes are optional; lists, `*` and weak tags never match. A compressed page is the same page. */
+/** One tag of a list, with its quotes or, as the reference takes them, without. */
+const TAG = /(?:W\/)?"([^"]*)"|[^\s,"]+/g;
+
+/** Whether the caller has this, by any of the tags that it names (RFC 9110, 13.1.2): weak ones count, and `*` is whatever there is. A compressed page is the same page. */
 export function matchesEtag(request: Request, etag: string): boolean {
   const value = request.headers.get('if-none-match');
   if (value === null) return false;
-  const plain = withoutCoding(value);
-  return plain === etag || plain === `"${etag}"`;
+  if (value === '*') return true;
+  for (const [whole, quoted = whole] of value.matchAll(TAG)) if (withoutCoding(quoted) === etag) return true;
+  return false;
 }
 
 /** How a reply may be cached. */

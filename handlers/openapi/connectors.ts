@@ -31,6 +31,7 @@ export const CONNECTOR_SCHEMAS: Readonly<Record<string, Schema>> = {
   ScriptTest: object({ 'settings?': { ...GIVEN, description: 'Tried instead of what is stored; the connector need not exist, and secrets are not looked at.' }, body: { description: 'A string is the text of the payload; anything else is the payload.' }, 'headers?': { type: 'object', additionalProperties: TEXT }, 'query?': { type: 'object', additionalProperties: TEXT } }),
   ScriptTestResult: documentOf<ScriptTestDocument>({
     outcome: oneOf('routed', 'skipped', 'failed', 'timed-out', 'unavailable', 'invalid-json'), stream: TEXT_OR_NULL, schema: TEXT_OR_NULL, error: TEXT_OR_NULL, durationMs: { type: 'number', minimum: 0 },
+    'warnings?': { ...arrayOf(TEXT), description: 'What is allowed, and yet perhaps not meant.' },
   }),
   Nothing: object({}),
   Configured: documentOf<ConfiguredDocument>({ 'warnings?': { ...arrayOf(TEXT), description: 'What is allowed and yet worth a thought: an unsigned connector without `streams`.' } }),
@@ -104,7 +105,7 @@ export const CONNECTOR_DOCS = {
   test: withBody('Run the routing script of a connector', 'With the settings that it would be started with, or those that are given. Nothing is written.', body('ScriptTest', { body: { id: 7 }, headers: {}, query: {} }), ok('What the script made of it.', json(ref('ScriptTestResult')))),
 } as const satisfies Readonly<Record<string, OperationDoc>>;
 
-/** The OpenAPI document of the webhook endpoint. Its replies have no body, but for that to a form. */
+/** The OpenAPI document of the webhook endpoint. Its replies have no body, but for that to a form and that to a question. */
 
 const RETRY_AFTER: Readonly<Record<string, HeaderDoc>> = { 'Retry-After': { description: 'Seconds after which to send it again.', required: true, schema: INTEGER } };
 
@@ -126,7 +127,7 @@ export const WEBHOOK_DOC: OperationDoc = {
   body: { required: true, description: 'JSON in UTF-8. It becomes the data of the event as it is.', content: { 'application/json': { example: { resource: 'order', action: 'created' } } } },
   responses: {
     201: status('Written durably, or written before (connectors with `waitForWrite`).'),
-    200: status('The script skipped the call (connectors with `skippedStatus` 200).'),
+    200: { ...status('The script skipped the call (connectors with `skippedStatus` 200); or the sender asked, signed by the scheme `Slack`, whether somebody is there, and gets its `challenge` back.'), content: { 'text/plain': { schema: TEXT } } },
     202: status('Accepted, or accepted before; or the script skipped the call (connectors with `skippedStatus` 202).'),
     204: status('The script skipped the call (connectors with `skippedStatus` 204).'),
     400: status('The body is empty or no JSON; or the script skipped the call, and the connector has no other `skippedStatus`.'),

@@ -10,6 +10,7 @@ import type { App, Call } from '../http/context.ts';
 export async function create(call: Call, users: Users, user: NewUser): Promise<void> {
   noteForAudit(call, { target: user.loginName, details: { groups: user.groups } });
   if (user.loginName === '.' || user.loginName === '..') throw unreachable();
+  if (user.loginName === CURRENT) throw new SkuaError('invalid_user', `A user can't be named '${CURRENT}', which stands for whoever asks. Choose another name.`);
   await users.create(user);
 }
 
@@ -27,6 +28,9 @@ export function changePassword(call: Call, { server }: App, users: Users, login:
 export function mayLookAt({ principal }: Call, login: string | null): void {
   if (login !== principal.name && !isAdministrator(principal)) throw refusal(principal, 'Only members of $admins may look at other users.');
 }
+
+/** In a path: whoever asks. */
+const CURRENT = '$current';
 
 export function unreachable(): SkuaError {
   return new SkuaError('invalid_user', "A user can't be named '.' or '..': URLs resolve these away. Choose another name.");

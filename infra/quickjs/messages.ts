@@ -15,6 +15,7 @@ export interface SandboxSetup {
 export interface Run {
   readonly kind: 'route' | 'check';
   readonly requestJson: string;
+  readonly bodyLength: number;
   readonly nowMs: number;
   readonly seed: number;
 }

@@ -65,13 +65,13 @@ export class QuickJsSandbox implements RoutingSandbox {
   get threads(): number { return this.#pool.size; }
 
   async check(script: string): Promise<string | null> {
-    const answer = await this.#run(CHECKS, script, { kind: 'check', requestJson: '', nowMs: this.#clock.nowMs(), seed: 0 });
+    const answer = await this.#run(CHECKS, script, { kind: 'check', requestJson: '', bodyLength: 0, nowMs: this.#clock.nowMs(), seed: 0 });
     return 'reason' in answer ? answer.reason : null;
   }
 
   async route(call: RoutingCall): Promise<RoutingResult> {
-    const { connectorId, script, requestJson, nowMs, seed } = call;
-    return this.#run(connectorId, script, { kind: 'route', requestJson, nowMs, seed });
+    const { connectorId, script, requestJson, bodyLength = 0, nowMs, seed } = call;
+    return this.#run(connectorId, script, { kind: 'route', requestJson, bodyLength, nowMs, seed });
   }
 
   release(connectorId: string): void {

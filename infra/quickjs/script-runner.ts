@@ -1,27 +1,40 @@
 import { Intrinsics, JSException, QuickJS } from 'quickjs-wasi';
 import type { JSValueHandle } from 'quickjs-wasi';
+import { REASON_LENGTH_MAX } from '../../core/ports/routing-sandbox.ts';
 import type { RoutingLimits } from '../../core/ports/routing-sandbox.ts';
 import { recentThreadCpuMs, threadCpuMs } from './messages.ts';
 import type { Run, RunResult, WasmModule } from './messages.ts';
-import { cut, describeException, SCRIPT_NAME } from './script-error.ts';
+import { adviceFor, cut, describeException, SCRIPT_NAME } from './script-error.ts';
 
 /** Parts of the language that a script gets. Not: weak references, the performance timer, exceptions of the DOM and Base64. */
 const INTRINSICS = Intrinsics.DATE | Intrinsics.EVAL | Intrinsics.REGEXP | Intrinsics.JSON | Intrinsics.PROXY | Intrinsics.MAP_SET | Intrinsics.TYPED_ARRAYS | Intrinsics.PROMISE | Intrinsics.BIG_INT;
 /**
  * Removes memory that threads share, and the queue of jobs, which is never run here; replaces the engine's generator, which is not seeded; and gives what a
- * call is made with, whatever a script makes of the names later: `attempt` has [whether it returned, what it returned or threw].
+ * call is made with, whatever a script makes of the names later: `attempt` has [whether it returned, what it returned or threw]. The text of the body
+ * is cut out of the request's only for a script that reads it.
  */
-const PREPARATION = `(random) => {
+const PREPARATION = `(random, BODY_AT) => {
   delete globalThis.SharedArrayBuffer;
   delete globalThis.queueMicrotask;
   Object.defineProperty(Math, 'random', { value: random, writable: true, configurable: true });
-  const { parse } = JSON, { apply } = Reflect, { isWellFormed } = String.prototype;
+  const { parse } = JSON, { apply, defineProperty, getOwnPropertyDescriptor } = Reflect, { isWellFormed, slice } = String.prototype;
   return {
-    attempt: (func, json) => { try { return [true, func(parse(json))]; } catch (error) { return [false, error]; } },
+    attempt: (func, json, length) => {
+      try {
+        const request = parse(json);
+        if (length > 0) defineProperty(request, 'text', { __proto__: null, configurable: true, get: () => apply(slice, json, [BODY_AT, BODY_AT + length]) });
+        return [true, func(request)];
+      } catch (error) {
+        return [false, error];
+      }
+    },
     get: (object, name) => { try { return [true, object[name]]; } catch (error) { return [false, error]; } },
     isText: (text) => apply(isWellFormed, text, []),
+    hasType: (object) => { try { return getOwnPropertyDescriptor(object, 'type') !== undefined; } catch { return false; } },
   };
 }`;
+/** Where the body begins in the text of a request. */
+const BODY_AT = '{"body":'.length;
 /** Garbage in cycles is collected when so many bytes have been allocated, which most calls never do. */
 const GC_THRESHOLD_BYTES = 16 * 1024 * 1024;
 /** What a call may need without its engine growing: several times what a webhook of 25 kB takes. */
@@ -45,6 +58,7 @@ interface Engine {
   readonly attempt: JSValueHandle;
   readonly get: JSValueHandle;
   readonly isText: JSValueHandle;
+  readonly hasType: JSValueHandle;
   readonly memory: Uint8Array;
 }
 
@@ -84,7 +98,7 @@ export class ScriptRunner {
     this.#host.begin(run.nowMs, run.seed);
     try {
       const route = this.#routeOf(engine, this.#scripts.get(connectorId)!);
-      return run.kind === 'check' ? this.#skipped() : this.#resultOf(engine, this.#done(engine, engine.attempt, route, engine.vm.newString(run.requestJson)));
+      return run.kind === 'check' ? this.#skipped() : this.#resultOf(engine, this.#done(engine, engine.attempt, route, engine.vm.newString(run.requestJson), engine.vm.newNumber(run.bodyLength)));
     } catch (error) {
       if (error instanceof Ended) return error.result;
       this.#engine = null;
@@ -120,10 +134,10 @@ export class ScriptRunner {
       }),
     });
     vm.gcThreshold = Math.min(memoryBytesMax / 2, GC_THRESHOLD_BYTES);
-    const prepared = vm.callFunction(vm.evalCode(PREPARATION), vm.undefined, vm.newFunction('random', () => vm.newNumber(host.random())));
-    const [attempt, get, isText] = ['attempt', 'get', 'isText'].map((name) => prepared.getProp(name)) as [JSValueHandle, JSValueHandle, JSValueHandle];
+    const prepared = vm.callFunction(vm.evalCode(PREPARATION), vm.undefined, vm.newFunction('random', () => vm.newNumber(host.random())), vm.newNumber(BODY_AT));
+    const { attempt, get, isText, hasType } = Object.fromEntries(['attempt', 'get', 'isText', 'hasType'].map((name) => [name, prepared.getProp(name)])) as Record<'attempt' | 'get' | 'isText' | 'hasType', JSValueHandle>;
     vm.newString(HEADROOM).dispose();
-    return { vm, attempt, get, isText, memory: vm.snapshot().memory };
+    return { vm, attempt, get, isText, hasType, memory: vm.snapshot().memory };
   }
 
   /** Runs the top level. */
@@ -131,7 +145,7 @@ export class ScriptRunner {
     try {
       vm.evalCode(script, SCRIPT_NAME);
     } catch (error) {
-      throw this.#thrown(error);
+      throw this.#advised(this.#thrown(error), script);
     }
     let route: JSValueHandle | null = null;
     try {
@@ -160,7 +174,17 @@ export class ScriptRunner {
     if (streamLength + schemaLength > outputLengthMax) {
       throw this.#failed(`stream and schema have ${streamLength + schemaLength} characters together; ${outputLengthMax} are allowed.`);
     }
-    return { kind: 'routed', stream: this.#textOf(engine, stream, 'stream'), schema: isNullish(schema) ? null : this.#textOf(engine, schema, 'schema'), cpuMs: this.#host.cpuMs };
+    const routed = { kind: 'routed', stream: this.#textOf(engine, stream, 'stream'), schema: isNullish(schema) ? null : this.#textOf(engine, schema, 'schema'), cpuMs: this.#host.cpuMs } as const;
+    return routed.schema === null && this.#hasType(engine, result) ? { ...routed, hasType: true } : routed;
+  }
+
+  /** A result that is a proxy may run its script for this. */
+  #hasType({ vm, hasType }: Engine, result: JSValueHandle): boolean {
+    try {
+      return vm.callFunction(hasType, vm.undefined, result).toBoolean();
+    } catch (error) {
+      throw this.#thrown(error);
+    }
   }
 
   #lengthOf(value: JSValueHandle, name: string): number {
@@ -198,6 +222,14 @@ export class ScriptRunner {
     if (this.#host.isTimedOut) return this.#timedOut();
     const reason = describeException(thrown);
     return this.#host.isTimedOut ? this.#timedOut() : this.#failed(reason);
+  }
+
+  /** With what to write instead, where that can be guessed. */
+  #advised(thrown: unknown, script: string): unknown {
+    if (!(thrown instanceof Ended) || thrown.result.kind !== 'failed') return thrown;
+    const { reason } = thrown.result;
+    const advice = adviceFor(reason, script);
+    return advice === null ? thrown : this.#failed(`${cut(reason, REASON_LENGTH_MAX - advice.length - 2)}. ${advice}`);
   }
 
   #skipped(): RunResult { return { kind: 'skipped', cpuMs: this.#host.cpuMs }; }

@@ -56,7 +56,7 @@ const OUTCOMES: Readonly<Record<TestResult['outcome'], string>> = {
 const OTHER_STATUSES = SKIPPED_STATUSES.filter((status) => status !== 400).join(', ').replace(/, (?=\d+$)/, ' or ');
 
 /** What would come of the call, for people. */
-export function showTrial({ outcome, stream, schema, error, durationMs }: TestResult, io: Io): void {
+export function showTrial({ outcome, stream, schema, error, durationMs, warnings = [] }: TestResult, io: Io): void {
   const { bold, green, red, yellow } = coloursFor(io.stdout, io.env);
   const paint = outcome === 'routed' ? green : outcome === 'skipped' ? yellow : red;
   line(io.stdout, `Outcome:  ${paint(OUTCOMES[outcome])}`);
@@ -66,5 +66,6 @@ export function showTrial({ outcome, stream, schema, error, durationMs }: TestRe
     line(io.stdout, `Schema:   ${schema ?? 'none: the type is WebhookReceived'}`);
   }
   if (error !== null) line(io.stdout, `Why:      ${error}`);
+  for (const warning of warnings) line(io.stdout, `Warning:  ${yellow(warning)}`);
   line(io.stdout, `Duration: ${durationMs.toFixed(2)} ms`);
 }

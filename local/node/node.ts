@@ -46,6 +46,7 @@ import type { OpenMember } from '../cluster/open.ts';
 import { ClusterNode } from './cluster-node.ts';
 import { isMember } from '../config/cluster-settings.ts';
 import type { NodeOnObjects } from '../on-objects/open.ts';
+import { withCommitTimeout } from '../store/commit-timeout.ts';
 import { openNode } from '../store/open-node.ts';
 import type { LentNode, OpenNodeOptions } from '../store/open-node.ts';
 import { listen } from './listen.ts';
@@ -336,8 +337,9 @@ class Node implements RunningNode {
   }
 
   #contextOf(store: EventStore, { scavenger }: Store, features: AppFeatures): AppContext {
+    const { CommitTimeoutMs: commitTimeoutMs } = this.#values;
     return {
-      store, scavenger, features, security: this.#security, node: this.#control, options: appOptions(this.#values), audit: this.#audit,
+      store: commitTimeoutMs === null ? store : withCommitTimeout(store, commitTimeoutMs, this.#world.machineClock), scavenger, features, security: this.#security, node: this.#control, options: appOptions(this.#values), audit: this.#audit,
       world: { clock: this.#world.machineClock, ids: systemIds, log: this.#log, meter: this.#metrics },
       server: { ...this.#proxySide, readBody, calledBy, certificateOf, peerOf, isGone, plainHostOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
     };

@@ -78,7 +78,7 @@ async function beginningOf(response: Response): Promise<string> {
 /** What an answer to a call means, and with which code a command ends. */
 
 const MEANINGS: ReadonlyMap<number, string> = new Map([
-  [200, 'The script skipped the call, and the connector answers such calls with 200 (its setting skippedStatus): nothing is written.'],
+  [200, 'Nothing is written: the script skipped the call, and the connector answers such calls with 200 (its setting skippedStatus); or the body asked whether somebody is there, as Slack does, and the answer is its challenge.'],
   [201, 'The event is written, durably.'],
   [202, 'Accepted: the event is about to be written, unless the script skipped the call and the connector answers that with 202 (its setting skippedStatus).'],
   [204, 'The script skipped the call, and the connector answers such calls with 204 (its setting skippedStatus): nothing is written.'],

@@ -58,6 +58,24 @@ export function describeRoutingSandbox(name: string, make: () => RoutingSandbox)
       expect(await route(script)).toEqual({ kind: 'routed', stream, schema, cpuMs: expect.any(Number) });
     });
 
+    test('the text of the body is there for who asks for it, exactly as it came, and shows nowhere else', async () => {
+      const body = '{ "id": 9007199254740993, "name": "Zürich \\u0041 \u{1F600}" }';
+      const requestJson = `{"body":${body},"headers":{},"path":"/webhook/shop","query":{}}`;
+      const ask = (script: string, bodyLength?: number) => sandbox.route({ connectorId: 'shop', script, requestJson, nowMs: NOW_MS, seed: 1, ...(bodyLength !== undefined && { bodyLength }) });
+      expect(await ask('const route = ({ text }) => ({ stream: text });', body.length)).toMatchObject({ stream: body });
+      expect(await ask('const route = ({ body, text }) => ({ stream: `${body.id} ${/"id":\\s*(\\d+)/.exec(text)[1]}` });', body.length)).toMatchObject({ stream: '9007199254740992 9007199254740993' });
+      expect(await ask('const route = (request) => ({ stream: Object.keys(request).join() });', body.length)).toMatchObject({ stream: 'body,headers,path,query' });
+      expect(await ask('Object.prototype.value = 1; Object.prototype.set = 2; String.prototype.slice = null; const route = ({ text }) => ({ stream: text });', body.length)).toMatchObject({ stream: body });
+      expect(await ask('const route = ({ text }) => ({ stream: String(text) });')).toMatchObject({ stream: 'undefined' });
+    });
+
+    test('a member type without a schema is noticed, and nothing is changed by it', async () => {
+      expect(await route("const route = () => ({ stream: 's', type: 'order-placed' });")).toEqual({ kind: 'routed', stream: 's', schema: null, hasType: true, cpuMs: expect.any(Number) });
+      for (const result of ["{ stream: 's', schema: 't', type: 'u' }", "Object.create({ type: 'u' }, { stream: { value: 's' } })", "new Proxy({ stream: 's' }, { getOwnPropertyDescriptor() { throw 1; } })", "{ stream: 's' }"]) {
+        expect(await route(`const route = () => (${result});`)).not.toHaveProperty('hasType');
+      }
+    });
+
     test.each(SKIPPED)('skipped: %s', async (result) => {
       expect(await route(`const route = () => (${result});`)).toEqual({ kind: 'skipped', cpuMs: expect.any(Number) });
     });
@@ -124,6 +142,15 @@ export function describeRoutingSandbox(name: string, make: () => RoutingSandbox)
       ['function route(r) {\n  retrun 1 2; }', /SyntaxError.*\(line 2, column \d+\)/],
       ["import fs from 'node:fs'; function route() {}", /SyntaxError.*\(line 1, column \d+\)/],
       ['export function route() {}', /SyntaxError/],
+      ['export function route({ body }) { return null; }', /SyntaxError.*\(line 1, column 1\)\. .*write function route\(request\) \{ … \} at its top level, without export/],
+      ['const route = () => null;\nexport default route;', /SyntaxError.*\(line 2, column 1\)\. .*without export/],
+      ["import x from 'y';\nfunction route() {}", /without export or import/],
+      ['module.exports = { route: () => null };', /ReferenceError.*write function route\(request\) .*export nothing/],
+      ['function route(request: any) { return null; }', /SyntaxError.*\(line 1, column \d+\)\. .*TypeScript, write function route\(request\) .*without types/],
+      ['function route({ body }: Request): Result {\n  return null;\n}', /without types/],
+      ['interface Body { id: string }\nfunction route() {}', /without types/],
+      ['const route = (r) => ({ stream: r.body.id as string });', /without types/],
+      ['function route(r) { return { stream: 1, ; } }', /SyntaxError[^.]*\(line 1, column \d+\)$/],
       ['await 1; function route() {}', /SyntaxError/],
       ["function route() {}\nthrow new RangeError('top');", /RangeError: top \(line 2, column \d+\)/],
       ['', /function named route/], ['const Route = () => {};', /function named route/], ['const route = { stream: 1 };', /function named route/],

@@ -3,12 +3,13 @@ import { ALL_STREAM, answerId } from '../../core/persistent/api.ts';
 import type { Delivery, GroupConsumer, NewGroup, PersistentSubscriptionsEngine } from '../../core/persistent/api.ts';
 import { Group } from '../../core/persistent/group.ts';
 import { DEFAULT_LIMITS, Held } from '../../core/persistent/limits.ts';
+import { CONFIG_STREAM, CONFIG_TYPE, encodeConfig } from '../../core/persistent/stored-forms.ts';
 import { correlationIn } from '../../core/persistent/strategies.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { streamHasher } from '../../core/base/stream-hash.ts';
 import { ANY } from '../../core/streams/api.ts';
-import type { EventStore, ReadAllOptions } from '../../core/streams/api.ts';
+import type { EventStore, ReadAllOptions, StoredEvent } from '../../core/streams/api.ts';
 import type { EventStoreInternals } from '../../core/streams/streams.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -266,6 +267,58 @@ describe('a group', () => {
   });
 });
 
+describe('a group of $all whose start is no place at which a record begins', () => {
+  /** Events over two chunks. */
+  async function chunks(): Promise<World & { readonly all: readonly StoredEvent[] }> {
+    const clock = new ManualClock();
+    const { store } = await openTestStore({ storage: new MemoryStorage(), clock, chunkSizeBytes: 65_536 });
+    for (let n = 0; n < 12; n++) await store.append(`s${n % 2}`, ANY, [...events(1, n), { ...events(1, 100 + n)[0]!, data: new Uint8Array(9_000) }]);
+    return { store, ...engineOver(store, { clock }), all: (await store.readAll({ direction: 'forward', from: 'start', count: 4_096 })).events.filter(({ type }) => type === 'happened') };
+  }
+  const delivered = async (made: World, group: string) => {
+    const consumer = await made.engine.connect(ALL_STREAM, group, { ...CONNECT, bufferSize: 100 });
+    const got = await drain(consumer, made.clock, acks(consumer));
+    consumer.close();
+    return got.map(({ event }) => event).filter(({ type }) => type === 'happened').map(({ id }) => id);
+  };
+
+  test('begins with the next event, however it came to have it', async () => {
+    const made = await chunks();
+    const { engine, store, all } = made;
+    engine.start();
+    const idsFrom = (commit: number) => all.filter(({ position }) => position >= commit).map(({ id }) => id);
+    const starts = [1, all[3]!.position - 1, all[3]!.position + 1, all[9]!.position + 50, all.at(-1)!.position + 1].map((commit) => ({ commit, prepare: Math.max(0, commit - 7) }));
+    // Behind the last record of a chunk.
+    starts.push({ commit: 65_535, prepare: 65_535 });
+    for (const [n, from] of starts.entries()) {
+      await engine.create(ALL_STREAM, `made-${n}`, { settings: settings(), from }, 'admin');
+      expect((await engine.info(ALL_STREAM, `made-${n}`)).startFrom).toBe(`C:${from.commit}/P:${from.prepare}`);
+      expect(await delivered(made, `made-${n}`)).toEqual(idsFrom(from.commit));
+    }
+    await engine.create(ALL_STREAM, 'moved', { settings: settings(), from: 'end' }, 'admin');
+    await engine.reset(ALL_STREAM, 'moved', starts[2]!, 'admin');
+    expect(await delivered(made, 'moved')).toEqual(idsFrom(starts[2]!.commit));
+    await engine.create(ALL_STREAM, 'changed', { settings: settings(), from: 'start' }, 'admin');
+    await engine.update(ALL_STREAM, 'changed', { settings: settings(), from: starts[3]! }, 'admin');
+    expect(await delivered(made, 'changed')).toEqual(idsFrom(starts[3]!.commit));
+    await engine.stop();
+    // As a directory brings it that another program wrote, one beyond the end of the log too.
+    const beyond = store.end + 2_500;
+    const kept = (group: string, startPosition: string) => ({ stream: ALL_STREAM, group, settings: settings(), filter: null, startPosition });
+    await store.append(CONFIG_STREAM, ANY, [{ id: '00000000-0000-4000-8000-00000000c0f1', type: CONFIG_TYPE, isJson: true, data: encodeConfig([kept('brought', `C:${starts[1]!.commit}/P:3`), kept('beyond', `C:${beyond}/P:${beyond}`)], 0, 'admin'), metadata: new Uint8Array(0) }]);
+    const moved = { ...made, ...engineOver(store, { clock: made.clock }) };
+    moved.engine.start();
+    expect(await delivered(moved, 'brought')).toEqual(idsFrom(starts[1]!.commit));
+    const more = events(4, 900).map((event) => ({ ...event, data: new Uint8Array(700) }));
+    const waiting = await moved.engine.connect(ALL_STREAM, 'beyond', { ...CONNECT, bufferSize: 100 });
+    for (const event of more) await store.append('later', ANY, [event]);
+    const expected = (await store.readStream('later', { direction: 'forward', from: 0, count: 9 })).events.filter(({ position }) => position >= beyond).map(({ id }) => id);
+    expect(expected.length).toBeGreaterThan(0);
+    expect((await drain(waiting, moved.clock, acks(waiting))).map(({ event }) => event).filter(({ stream }) => stream === 'later').map(({ id }) => id)).toEqual(expected);
+    await moved.engine.stop();
+  });
+});
+
 describe('what is refused', () => {
   test('a group whose streams would be those of another one, which goes on', async () => {
     const { engine } = await running({}, 1, 'a::b');
@@ -285,6 +338,8 @@ describe('what is refused', () => {
     [{ settings: settings({ strategy: 'Nonsense' }) }, 'Consumer strategy Nonsense does not exist.'],
     [{ settings: settings({ readBatchSize: 40, historyBufferSize: 40 }) }, 'Specified argument was out of the range of valid values. (Parameter \'ReadBatchSize may not be greater than or equal to BufferSize\')'],
     [{ filter: { on: 'stream', prefixes: ['a,b'] } }, 'A prefix of a filter may not have a comma'],
+    [{ from: { commit: 9, prepare: 10 } }, 'Invalid Start From position: prepare position must be less than or equal to the commit position.'],
+    [{ from: { commit: 9, prepare: -1 } }, 'Invalid Start From position: prepare and commit positions must be greater than or equal to 0 or both equal to -1.'],
     [{ from: { commit: 99_999_999_999, prepare: 99_999_999_999 } }, 'Invalid Start From position: commit position must be less than or equal to the last commit position in the transaction file.'],
   ] as const)('%j', async (options, reason) => {
     const { engine } = await running();

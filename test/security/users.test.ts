@@ -109,7 +109,7 @@ describe('creating', () => {
 
 describe('limits', () => {
   test.each([
-    [{ loginName: '' }], [{ loginName: 'x'.repeat(1_017) }], [{ loginName: 'a\nb' }], [{ loginName: '\ud800' }], [{ fullName: 'x'.repeat(1_025) }],
+    [{ loginName: '' }], [{ loginName: 'svc:reader' }], [{ loginName: ':' }], [{ loginName: 'connector:parcels' }], [{ loginName: 'x'.repeat(1_017) }], [{ loginName: 'a\nb' }], [{ loginName: '\ud800' }], [{ fullName: 'x'.repeat(1_025) }],
     [{ groups: Array.from({ length: 101 }, (_, i) => `g${i}`) }], [{ groups: ['x'.repeat(257)] }], [{ groups: [''] }], [{ password: 'x'.repeat(1_025) }],
     [{ password: '€'.repeat(400) }], [{ password: '\udc00' }],
   ])('%j is refused before anything is written', async (over) => {

@@ -161,6 +161,8 @@ export class MemoryLog implements LogReader {
     return i >= 0 && this.starts[i]! + this.#lengths[i]! + 8 > position ? this.#give(i - 1, frame) : this.#give(i, frame);
   }
 
+  chunkStart(position: number): number { return position - position % this.capacity; }
+
   isBoundary(position: number): Outcome {
     const miss = this.misses.next();
     if (miss !== null) return miss;

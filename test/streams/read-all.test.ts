@@ -112,6 +112,18 @@ describe.each([['warm', 0], ['with misses', 0.4]] as const)('$all, %s', (_, miss
     }
   });
 
+  it('starts at the next event where no record begins, if that is asked for', async () => {
+    const s = await mixed(misses);
+    const { events: all } = await s.store.readAll({ direction: 'forward', from: 'start', count: 100 });
+    const read = async (commit: number, prepare: number) => (await s.store.readAll({ direction: 'forward', from: { commit, prepare }, orNext: true, count: 100 })).events.map(nameOf);
+    for (let at = 0; at <= s.store.end; at += 5) expect(await read(at, 0)).toEqual(NAMES.filter((_name, i) => all[i]!.position >= at));
+    for (const { position } of all) expect(await read(position + 1, position + 1)).toEqual(NAMES.filter((_name, i) => all[i]!.position > position));
+    // Within a transaction the place of none of its events stands for all of them.
+    expect(await read(all[5]!.position, all[5]!.preparePosition + 1)).toEqual(NAMES.slice(5));
+    expect(await read(all[6]!.position, all[6]!.preparePosition)).toEqual(NAMES.slice(6));
+    expect(await codeOf(s.store.readAll({ direction: 'backward', from: { commit: 1, prepare: 1 }, orNext: true, count: 1 }))).toBe('invalid_position');
+  });
+
   it('has the positions of explicit transactions', async () => {
     const s = await mixed(misses);
     const { events: all } = await s.store.readAll({ direction: 'forward', from: 'start', count: 100 });

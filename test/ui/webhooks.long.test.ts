@@ -58,11 +58,11 @@ atNode('webhooks', (ui) => {
     const page = await ui.open('/webhooks/tried?tab=settings');
     await type(page, 'function route({ body, headers }) {\n  return { stream: body.to.name, schema: headers["x-kind"] };\n}');
     const result = page.locator('.trial-result');
-    await page.getByRole('button', { name: 'Try the script' }).click();
     await result.getByText('Failed').waitFor();
     await result.getByText(/cannot read property 'name' of undefined \(line 2/).waitFor();
     expect(await page.locator('.script-gutter .marked').innerText()).toBe('2');
     await page.getByLabel('Payload', { exact: true }).fill(JSON.stringify({ to: { name: HOSTILE } }));
+    await result.getByText('WebhookReceived').waitFor();
     await page.getByLabel('Headers').first().fill('X-Kind: letter');
     await page.getByRole('button', { name: 'Try the script' }).click();
     await result.getByText('Routed').waitFor();
@@ -72,6 +72,10 @@ atNode('webhooks', (ui) => {
     await page.getByLabel('Recent payload of a stream').fill('tried-before');
     await page.getByRole('button', { name: 'Take' }).click();
     await expect.poll(() => page.getByLabel('Payload', { exact: true }).inputValue()).toContain('"before"');
+    await type(page, 'export function route({ body }: any) {\n  return { stream: "s", type: "t" };\n}');
+    await result.getByText(/write function route\(request\) \{ … \} at its top level, without export/).waitFor();
+    await type(page, 'function route({ body }) {\n  return { stream: "s", type: "t" };\n}');
+    await result.getByText(/The script returns type, which means nothing/).waitFor();
     // What is only tried is neither saved nor written.
     expect(Buffer.from((await settings('tried'))['routingScript']!, 'base64').toString()).toContain('tried-');
     expect((await ui.ask('GET', `/streams/${encodeURIComponent(HOSTILE)}`)).status).toBe(404);

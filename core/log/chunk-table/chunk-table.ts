@@ -122,6 +122,8 @@ export class ChunkTable implements LogReader {
     return this.#existing(position).isBoundary(position, this.#probe);
   }
 
+  chunkStart(position: number): number { return this.#existing(position).startPosition; }
+
   #existing(position: number): Chunk {
     const chunk = this.chunkAt(position);
     if (!chunk) throw new SkuaError('chunk_missing', `There is no chunk file for position ${position}: the directory is incomplete. Restore it from a backup.`, { position });

@@ -21,6 +21,7 @@ export function invalidUser(message: string, data: Record<string, unknown> = {})
 
 export function checkLoginName(loginName: string): void {
   if (loginName === '') throw invalidUser('The login name is empty: give one.');
+  if (loginName.includes(':')) throw invalidUser('A login name can\'t have a colon, which ends it in every Basic login: choose another.');
   if (loginName.length > LOGIN_NAME_LENGTH_MAX) throw invalidUser(`The login name has ${loginName.length} characters: give at most ${LOGIN_NAME_LENGTH_MAX}.`, { limit: LOGIN_NAME_LENGTH_MAX });
   const refusal = checkWritableName(USER_STREAM_PREFIX + loginName);
   if (refusal !== null) throw invalidUser('The login name holds characters that no stream name may have, such as control characters: remove them.');

@@ -187,6 +187,7 @@ export class ViewLogReader implements LogReader {
   readForward(position: number, frame: RecordFrame): Outcome { return this.#current.view.table.readForward(position, frame); }
   readBackward(position: number, frame: RecordFrame): Outcome { return this.#current.view.table.readBackward(position, frame); }
   isBoundary(position: number): Outcome { return this.#current.view.table.isBoundary(position); }
+  chunkStart(position: number): number { return this.#current.view.table.chunkStart(position); }
 }
 
 /**

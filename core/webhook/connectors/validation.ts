@@ -72,8 +72,8 @@ export class Validator {
     const settings = unmaskSecrets(connectorId, spelled, stored, this.#parts.secrets);
     const parsed = this.#parse(settings).settings;
     await this.checkScript(parsed.script);
-    await this.#tryOut(connectorId, parsed);
-    return { settings, warnings: warningsOf(parsed) };
+    const tried = await this.#tryOut(connectorId, parsed);
+    return { settings, warnings: [...warningsOf(parsed), ...tried] };
   }
 
   #parse(settings: Settings): ParsedSettings {
@@ -87,11 +87,11 @@ export class Validator {
     if (reason !== null) throw invalidConnector([{ field: 'routingScript', description: reason }]);
   }
 
-  /** A script need not understand an empty request, so that one which does not is only worth a line in the log. */
-  async #tryOut(connectorId: string, settings: WebhookSettings): Promise<void> {
-    const { outcome, error } = await this.#run(`${connectorId}:tried`, connectorId, settings, { body: '{}', headers: {}, query: {} });
-    if (outcome === 'routed' || outcome === 'skipped') return;
-    this.#parts.log.warn('the routing script of a connector does not cope with an empty request', { connectorId, outcome, error });
+  /** A script need not understand an empty request, so that one which does not is only worth a line in the log. Gives what else to warn of. */
+  async #tryOut(connectorId: string, settings: WebhookSettings): Promise<readonly string[]> {
+    const { outcome, error, warnings = [] } = await this.#run(`${connectorId}:tried`, connectorId, settings, { body: '{}', headers: {}, query: {} });
+    if (outcome !== 'routed' && outcome !== 'skipped') this.#parts.log.warn('the routing script of a connector does not cope with an empty request', { connectorId, outcome, error });
+    return warnings;
   }
 
   /** What is ready to take calls. Errors: `invalid_connector`, `secret_refused`. */

@@ -21,6 +21,10 @@ export interface SignatureScheme {
   readonly signedIdHeader: string | null;
   /** The header by which the sender names a delivery, the same one again when it repeats it; signed or not. */
   readonly deliveryHeader: string | null;
+  /** The names, lower-cased, that the headers have with senders who are older than the scheme: they count where the signature stands under them, and under its own name nothing. */
+  readonly formerNames: HeaderNames | null;
+  /** Its sender asks by a call of its own whether somebody is there (challenge.ts), and sends nothing until that is answered. */
+  readonly hasChallenge: boolean;
   /** The text that is signed in front of the body. */
   readonly signedHead: (timestamp: string, id: string) => string;
   /** The key that a secret stands for; null when the secret is of another form. */
@@ -31,6 +35,13 @@ export interface SignatureScheme {
 
 type SignatureEncoding = 'hex' | 'base64';
 
+/** Of the headers that a scheme looks at. */
+export interface HeaderNames {
+  readonly signature: string;
+  readonly timestamp: string;
+  readonly id: string;
+}
+
 /** The scheme that `signature:header`, `:prefix`, `:encoding` and `:hash` describe. */
 export const GENERIC = 'Generic';
 
@@ -38,7 +49,7 @@ export const GENERIC = 'Generic';
 const STANDARD_SECRET_PREFIX = 'whsec_';
 
 const plain = {
-  prefix: '', separator: null, encoding: 'hex', hash: 'sha256', timestamp: null, signedIdHeader: null, deliveryHeader: null,
+  prefix: '', separator: null, encoding: 'hex', hash: 'sha256', timestamp: null, signedIdHeader: null, deliveryHeader: null, formerNames: null, hasChallenge: false,
   signedHead: () => '', keyOf: (secret: string) => (secret === '' ? null : encodeText(secret)), secretForm: 'a text that is not empty',
 } as const;
 
@@ -47,7 +58,7 @@ const bodyHex = { ...plain, prefix: 'sha256=' } as const;
 /** The hash of the body in Base64. */
 const bodyBase64 = { ...plain, encoding: 'base64' } as const;
 /** `v0=…`, over a time that stands in a header of its own. */
-const versioned = { ...plain, prefix: 'v0=', signedHead: (timestamp: string) => `v0:${timestamp}:` } as const;
+const versioned = { ...plain, prefix: 'v0=', hasChallenge: true, signedHead: (timestamp: string) => `v0:${timestamp}:` } as const;
 /** `t=…,v1=…,v1=…`; items of other versions don't count. */
 const pairs = { ...plain, prefix: 'v1=', separator: ',', timestamp: { itemPrefix: 't=' }, signedHead: (timestamp: string) => `${timestamp}.` } as const;
 
@@ -63,6 +74,7 @@ const SCHEMES: readonly SignatureScheme[] = [
   {
     ...plain, name: 'StandardWebhooks', header: 'webhook-signature', prefix: 'v1,', separator: ' ', encoding: 'base64',
     timestamp: { header: 'webhook-timestamp' }, signedIdHeader: 'webhook-id', deliveryHeader: 'webhook-id',
+    formerNames: { signature: 'svix-signature', timestamp: 'svix-timestamp', id: 'svix-id' },
     signedHead: (timestamp, id) => `${id}.${timestamp}.`,
     keyOf: standardKey, secretForm: `${STANDARD_SECRET_PREFIX} and Base64 behind it`,
   },

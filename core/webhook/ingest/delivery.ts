@@ -32,9 +32,9 @@ export function eventOf({ eventId, type, data, metadata }: Delivery): NewEvent {
 export const DELIVERY_ID_LENGTH_MAX = 512;
 
 /** Looked at, in this order, where the scheme's sender has no header of its own. */
-const COMMON_HEADERS: readonly string[] = ['x-github-delivery', 'webhook-id'];
-/** Senders who name the delivery in the body: member `id`. */
-const BODY_SCHEMES: ReadonlySet<string> = new Set(['stripe', 'providerd']);
+const COMMON_HEADERS: readonly string[] = ['x-github-delivery', 'webhook-id', 'svix-id'];
+/** Senders who name the delivery in the body, and the member there. */
+const BODY_MEMBERS: ReadonlyMap<string, string> = new Map([['stripe', 'id'], ['providerd', 'id'], ['slack', 'event_id'], ['providerc', 'event_id']]);
 
 /** Finds the delivery's id in a call; null where the sender gives none, or an unusable one. */
 export type DeliveryIdOf = (headers: ReadonlyMap<string, string>, bodyText: string) => string | null;
@@ -44,9 +44,16 @@ export function deliveryIdOf({ settings: { deduplication, signature } }: ActiveC
   if (!deduplication.enabled) return null;
   if (deduplication.header !== null) return inHeaders([deduplication.header]);
   const scheme = signature?.scheme.toLowerCase() ?? '';
-  if (BODY_SCHEMES.has(scheme)) return (_headers, bodyText) => usable(idOfBody(bodyText));
-  const own = namedScheme(scheme)?.deliveryHeader?.toLowerCase() ?? null;
-  return inHeaders(own === null ? COMMON_HEADERS : [own]);
+  const member = BODY_MEMBERS.get(scheme);
+  if (member !== undefined) return (_headers, bodyText) => usable(idOfBody(bodyText, member));
+  const named = namedScheme(scheme);
+  const own = named?.deliveryHeader?.toLowerCase() ?? null;
+  if (own === null) return inHeaders(COMMON_HEADERS);
+  const { header, formerNames } = named!;
+  if (formerNames === null) return inHeaders([own]);
+  // Of the names under which the call is signed.
+  const signedBy = header.toLowerCase();
+  return (headers) => usable(headers.get(headers.has(signedBy) || !headers.has(formerNames.signature) ? own : formerNames.id));
 }
 
 function inHeaders(names: readonly string[]): DeliveryIdOf {
@@ -64,10 +71,10 @@ function usable(id: string | undefined): string | null {
 }
 
 /** `bodyText` is known to be JSON. */
-function idOfBody(bodyText: string): string | undefined {
+function idOfBody(bodyText: string, member: string): string | undefined {
   const value: unknown = JSON.parse(bodyText);
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, 'id')) return undefined;
-  const { id } = value as { readonly id: unknown };
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, member)) return undefined;
+  const id = (value as Readonly<Record<string, unknown>>)[member];
   return typeof id === 'string' ? id : undefined;
 }
 

@@ -8,7 +8,8 @@ import type { Meter } from '../../ports/meter.ts';
 import type { RoutingSandbox } from '../../ports/routing-sandbox.ts';
 import type { EventStore } from '../../streams/api.ts';
 import { rejectionsStream } from '../format/stream-names.ts';
-import type { ActiveConnector, ActiveConnectors, InboundCall, IngestStatus, WebhookIngest } from '../api.ts';
+import type { ActiveConnector, ActiveConnectors, InboundCall, IngestAnswer, WebhookIngest } from '../api.ts';
+import { challengeOf } from './challenge.ts';
 import { deliveryEventId, uuidText } from './delivery.ts';
 import {
   ACCEPTED, CALL_DURATION, CALLS, CLIENT_GONE, confirmed, FULL, Intake, NOT_ACTIVE, refused, refusedByScript, SECRET_MATCHES, STOPPING,
@@ -18,14 +19,14 @@ import type { Delivery } from './delivery.ts';
 import { PIPELINE_LIMITS } from './pipeline.ts';
 import type { PipelineLimits, WriteOutcome } from './pipeline.ts';
 import { HEADER_NAMES_MAX, Rejections, withoutValues } from './rejections.ts';
-import { DEFAULT_TYPE, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson } from '../routing/routing.ts';
+import { DEFAULT_TYPE, hasLongInteger, INTEGER_WARNING, isJsonBody, metadataOf, refusalOfEvent, refusalOfStream, routingRequestJson, TYPE_WARNING } from '../routing/routing.ts';
 import { refusalOfList } from '../writer.ts';
 import type { ListedAccess } from '../writer.ts';
 import { background } from '../../base/background.ts';
 
 /**
- * Takes the calls of senders. In this order: signature (401), JSON (400), a delivery that is known already, script (400,
- * 500, 503), stream and schema (500), pipeline (503), and the wait for the write where the connector asks for it (201,
+ * Takes the calls of senders. In this order: signature (401), JSON (400), whether it is a question (200), a delivery that is known
+ * already, script (400, 500, 503), stream and schema (500), pipeline (503), and the wait for the write where the connector asks for it (201,
  * 503, 504).
  */
 
@@ -92,7 +93,7 @@ class WebhookCalls implements Ingest {
     return (await this.#parts.active.activeOf(connectorId))?.settings.signature != null;
   }
 
-  async receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestStatus> {
+  async receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestAnswer> {
     const { clock, meter } = this.#parts;
     const startMs = clock.monotonicMs();
     let intake: Intake | null = null;
@@ -109,7 +110,7 @@ class WebhookCalls implements Ingest {
     meter.count(CALLS, 1, { connector, outcome: verdict.outcome });
     meter.observe(CALL_DURATION, (clock.monotonicMs() - startMs) / 1_000, { connector });
     if (intake !== null && verdict.reason !== null) this.#note(intake, call, verdict.status, verdict.reason);
-    return verdict.status;
+    return verdict.text === undefined ? verdict.status : { status: verdict.status, text: verdict.text };
   }
 
   #rejectionsOf(connectorId: string): Rejections {
@@ -188,6 +189,8 @@ class WebhookCalls implements Ingest {
     if (signature !== null) this.#parts.meter.count(SECRET_MATCHES, 1, { connector: call.connectorId, secret: String(signature.secretIndex) });
     const text = textOf(call.body);
     if (text === null) return { status: 400, outcome: 'refused-json', reason: 'The body is empty, or no JSON in UTF-8, or nested too deep.' };
+    const challenge = intake.hasChallenge ? challengeOf(text) : null;
+    if (challenge !== null) return { status: 200, outcome: 'challenge', reason: null, text: challenge };
     const deliveryId = intake.deliveryIdOf?.(call.headers, text) ?? null;
     if (deliveryId === null) return this.#answer(connector, await this.#admit(intake, call, text, null, uuidText(this.#parts.ids.uuidBytes())), signalOf);
     // Calls of one delivery that come while it is under way share what becomes of the first.
@@ -206,7 +209,7 @@ class WebhookCalls implements Ingest {
     };
     if (deliveryId !== null && deduplication !== null && await deduplication.isWritten(delivery)) return { kind: 'known' };
     if (delivery.stream === '') {
-      const refusal = await this.#route(connector, call, text, delivery);
+      const refusal = await this.#route(intake, call, text, delivery);
       if (refusal !== null) return refusal;
     }
     // A note of an earlier version counts for the script, and not for what the connector may do today.
@@ -217,12 +220,15 @@ class WebhookCalls implements Ingest {
   }
 
   /** Lets the script name stream and type; the refusal if it does not. */
-  async #route({ connectorId, settings: { script } }: ActiveConnector, call: InboundCall, text: string, delivery: Delivery): Promise<Admission | null> {
+  async #route(intake: Intake, call: InboundCall, text: string, delivery: Delivery): Promise<Admission | null> {
+    const { connectorId, settings: { script } } = intake.connector;
+    if (!intake.warned.has(INTEGER_WARNING) && hasLongInteger(text)) intake.warnOnce(INTEGER_WARNING);
     const result = await this.#parts.sandbox.route({
-      connectorId, script, requestJson: routingRequestJson(text, call.headers, call.path, call.query), nowMs: Math.floor(call.arrivedMs), seed: seedOf(this.#parts.ids),
+      connectorId, script, requestJson: routingRequestJson(text, call.headers, call.path, call.query), bodyLength: text.length, nowMs: Math.floor(call.arrivedMs), seed: seedOf(this.#parts.ids),
     });
     if (result.kind !== 'routed') return refusedByScript(result);
     const { stream, schema } = result;
+    if (result.hasType === true) intake.warnOnce(TYPE_WARNING);
     const refusal = refusalOfEvent(stream, schema, delivery.data.length + delivery.metadata.length);
     if (refusal !== null) return refused(500, 'refused-route', refusal);
     delivery.stream = stream;

@@ -14,6 +14,7 @@ import { Pipeline } from './pipeline.ts';
 import type { SharedLimit } from '../../base/shared-limit.ts';
 import type { PipelineLimits, WriteOutcome } from './pipeline.ts';
 import type { Rejections } from './rejections.ts';
+import { schemeOf } from '../format/schemes.ts';
 import { createSignatureVerifier } from '../signatures/signatures.ts';
 import type { SignatureVerifier } from '../signatures/signatures.ts';
 import { deliveryIdOf } from './delivery.ts';
@@ -43,11 +44,15 @@ export class Intake {
   /** Null: deliveries are not told apart. */
   readonly deliveryIdOf: DeliveryIdOf | null;
   readonly deduplication: Deduplication | null;
+  /** The sender may ask whether somebody is there. */
+  readonly hasChallenge: boolean;
   readonly rejections: Rejections;
   readonly #parts: IntakeParts;
   readonly #pipeline: Pipeline;
   /** Deliveries under way, by event id. */
   readonly #attempts = new Map<string, Promise<Admission>>();
+  /** What has been warned of. */
+  readonly warned = new Set<string>();
   #draining: Promise<void> | null = null;
 
   constructor(connector: ActiveConnector, parts: IntakeParts) {
@@ -56,6 +61,7 @@ export class Intake {
     this.connector = connector;
     this.#parts = parts;
     this.verifier = settings.signature === null ? null : createSignatureVerifier(keys, settings.signature, secrets);
+    this.hasChallenge = settings.signature !== null && schemeOf(settings.signature)?.hasChallenge === true;
     this.deliveryIdOf = deliveryIdOf(connector);
     const { enabled, maxAgeMs, maxCount } = settings.deduplication;
     this.deduplication = enabled ? new Deduplication({ store, clock, ids, stream: deliveriesStream(connectorId), maxAgeMs, maxCount }) : null;
@@ -63,6 +69,13 @@ export class Intake {
     this.#pipeline = new Pipeline({
       store, clock, limits, budget, deduplication: this.deduplication, authorize: ({ stream, authorize }) => listedAuthorize(access, connectorId, stream, authorize),
     });
+  }
+
+  /** Tells the log what is allowed and yet perhaps not meant, once. */
+  warnOnce(warning: string): void {
+    if (this.warned.has(warning)) return;
+    this.warned.add(warning);
+    this.#parts.log.warn('a call of a webhook connector deserves a warning, which is not repeated until it starts again', { connectorId: this.connector.connectorId, warning });
   }
 
   get isStopping(): boolean { return this.#pipeline.isStopping; }
@@ -115,7 +128,7 @@ export class Intake {
 
 /** As the metric names it. */
 type CallOutcome =
-  | 'accepted' | 'written' | 'duplicate' | 'refused-type' | 'refused-body' | 'refused-signature' | 'refused-json' | 'skipped' | 'script-failed' | 'script-timed-out'
+  | 'accepted' | 'written' | 'duplicate' | 'challenge' | 'refused-type' | 'refused-body' | 'refused-signature' | 'refused-json' | 'skipped' | 'script-failed' | 'script-timed-out'
   | 'script-unavailable' | 'refused-route' | 'refused-stream' | 'full' | 'stopping' | 'write-failed' | 'write-timed-out' | 'client-gone' | 'not-active' | 'failed';
 
 /** What a call is answered. */
@@ -124,6 +137,8 @@ export interface Verdict {
   readonly outcome: CallOutcome;
   /** For people; null where there is nothing to explain, or where it is noted elsewhere. */
   readonly reason: string | null;
+  /** What the sender wants to be answered. */
+  readonly text?: string;
 }
 
 /** Whether a call may go on to its event. */

@@ -1,4 +1,4 @@
-import { isNestedAtMost } from '../../base/json-scanner.ts';
+import { isNestedAtMost, JsonScanner } from '../../base/json-scanner.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { RoutingSandbox } from '../../ports/routing-sandbox.ts';
 import { EVENT_BYTES_MAX, EVENT_TYPE_LENGTH_MAX } from '../../streams/api.ts';
@@ -24,6 +24,29 @@ export function isJsonBody(text: string): boolean {
     return false;
   }
 }
+
+/** As many digits as the smallest integer has that a number of JavaScript may not hold. */
+const LONG = /\d{16}/;
+const INTEGER = /^-?\d+$/;
+
+/** Whether a body, which is known to be JSON, has an integer beyond 2^53, of which a script sees the nearest number. */
+export function hasLongInteger(text: string): boolean {
+  if (!LONG.test(text)) return false;
+  const scanner = new JsonScanner(text);
+  for (let c = scanner.peek(); !Number.isNaN(c); c = scanner.peek()) {
+    const from = scanner.at;
+    if (c === 34) scanner.skipString();
+    else if (c === 45 || (c >= 48 && c <= 57)) {
+      scanner.skipValue();
+      const number = text.slice(from, scanner.at);
+      if (INTEGER.test(number) && !Number.isSafeInteger(Number(number))) return true;
+    } else scanner.at++;
+  }
+  return false;
+}
+
+/** Told of such a body. */
+export const INTEGER_WARNING = 'The body has an integer beyond 2^53, of which body has the nearest number only: request.text is the body as it was sent, in which a script can find it. The event has it as it was sent.';
 
 /** The argument of `route`, as JSON; `bodyJson` stands in it as it is. */
 export function routingRequestJson(bodyJson: string, headers: Iterable<readonly [string, string]>, path: string, query: Iterable<readonly [string, string]>): string {
@@ -75,13 +98,15 @@ export async function tryScript({ sandbox, clock, access = null }: { sandbox: Ro
   const headers = Object.entries(input.headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   const requestJson = routingRequestJson(input.body, headers.filter(isGiven), `/webhook/${connectorId}`, Object.entries(input.query).filter(isGiven));
   const startMs = clock.monotonicMs();
-  const result = await sandbox.route({ connectorId: lane, script, requestJson, nowMs: clock.nowMs(), seed: 0 });
+  const result = await sandbox.route({ connectorId: lane, script, requestJson, bodyLength: input.body.length, nowMs: clock.nowMs(), seed: 0 });
   // Where the sandbox tells it, the time that the limit counts: how long a thread took to start is of no interest.
   const durationMs = 'cpuMs' in result ? result.cpuMs : clock.monotonicMs() - startMs;
-  if (result.kind !== 'routed') return { outcome: result.kind, stream: null, schema: null, error: result.kind === 'skipped' ? null : result.reason, durationMs };
+  const found = [...(hasLongInteger(input.body) ? [INTEGER_WARNING] : []), ...('hasType' in result ? [TYPE_WARNING] : [])];
+  const warnings = found.length === 0 ? {} : { warnings: found };
+  if (result.kind !== 'routed') return { outcome: result.kind, stream: null, schema: null, error: result.kind === 'skipped' ? null : result.reason, durationMs, ...warnings };
   const { stream, schema } = result;
   const error = refusalOfRoute(stream, schema) ?? refusalOfStream(stream, streams) ?? await refusalOfList(access, connectorId, stream);
-  return { outcome: error === null ? 'routed' : 'failed', stream, schema, error, durationMs };
+  return { outcome: error === null ? 'routed' : 'failed', stream, schema, error, durationMs, ...warnings };
 }
 
 /** Headers and parameters without a value are not shown to a script. */
@@ -93,6 +118,9 @@ function isGiven([, value]: readonly [string, string]): boolean {
 
 /** Type of the event where the script returns no schema. */
 export const DEFAULT_TYPE = 'WebhookReceived';
+
+/** Told of a result with `type` and without schema. */
+export const TYPE_WARNING = `The script returns type, which means nothing: the type of the event is what it returns as schema, else ${DEFAULT_TYPE}.`;
 
 /** JSON object of the allowed headers that the call has. */
 export function metadataOf(allowedHeaders: readonly string[], headers: ReadonlyMap<string, string>): Uint8Array {

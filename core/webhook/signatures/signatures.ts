@@ -2,7 +2,7 @@ import { SkuaError } from '../../base/errors.ts';
 import type { Keys } from '../../ports/keys.ts';
 import type { SignatureSettings } from '../api.ts';
 import { checkSignatureSettings, schemeOf } from '../format/schemes.ts';
-import type { SignatureScheme } from '../format/schemes.ts';
+import type { HeaderNames, SignatureScheme } from '../format/schemes.ts';
 
 /**
  * Signatures of calls.
@@ -84,12 +84,6 @@ interface Prepared {
   readonly toleranceMs: number;
 }
 
-interface HeaderNames {
-  readonly signature: string;
-  readonly timestamp: string;
-  readonly id: string;
-}
-
 /** Lower-cased; of what a scheme does not have, the header in which it would stand. */
 function headerNames({ header, timestamp, signedIdHeader }: SignatureScheme): HeaderNames {
   const signature = header.toLowerCase();
@@ -97,13 +91,14 @@ function headerNames({ header, timestamp, signedIdHeader }: SignatureScheme): He
 }
 
 function verify(from: Prepared, headers: ReadonlyMap<string, string>, body: Uint8Array, nowMs: number): SignatureOutcome {
-  const { keys, scheme, names, prepared } = from;
+  const { keys, scheme, prepared } = from;
+  const names = namesIn(headers, scheme, from.names);
   const text = headers.get(names.signature);
   if (text === undefined || text === '') return refused('signature-missing', names.signature);
   const items = text.length > SIGNATURE_HEADER_LENGTH_MAX ? [] : itemsOf(scheme, text);
   const signatures = items.filter((item) => item.startsWith(scheme.prefix)).map((item) => item.slice(scheme.prefix.length));
   if (signatures.length === 0 || signatures.length > SIGNATURES_MAX || signatures.includes('')) return refused('signature-malformed', names.signature);
-  const timestamp = timestampOf(from, headers, items, nowMs);
+  const timestamp = timestampOf(from, names, headers, items, nowMs);
   if (typeof timestamp !== 'string') return timestamp;
   let id = '';
   if (scheme.signedIdHeader !== null) {
@@ -120,12 +115,17 @@ function verify(from: Prepared, headers: ReadonlyMap<string, string>, body: Uint
   return refused('signature-wrong', names.signature);
 }
 
+/** The names under which a call is signed: all of one family, since what stands under those of the other nobody has signed. */
+function namesIn(headers: ReadonlyMap<string, string>, { formerNames }: SignatureScheme, names: HeaderNames): HeaderNames {
+  return formerNames === null || headers.has(names.signature) || !headers.has(formerNames.signature) ? names : formerNames;
+}
+
 function itemsOf({ separator }: SignatureScheme, text: string): readonly string[] {
   return separator === null ? [text] : text.split(separator);
 }
 
 /** The text of the time, empty where the scheme has none; or why it does not count. */
-function timestampOf({ scheme, names, toleranceMs }: Prepared, headers: ReadonlyMap<string, string>, items: readonly string[], nowMs: number): string | SignatureOutcome {
+function timestampOf({ scheme, toleranceMs }: Prepared, names: HeaderNames, headers: ReadonlyMap<string, string>, items: readonly string[], nowMs: number): string | SignatureOutcome {
   const place = scheme.timestamp;
   if (place === null) return '';
   const header = headers.get(names.timestamp);

@@ -39,13 +39,22 @@ export class Records {
     const before = this.violations.length;
     const id = this.#idOf(record.recordId ?? '', at);
     const format = this.#formatOf(schema, at);
-    for (const key of properties.keys()) if (key.startsWith('$')) this.violate(`${at}.properties`, `the key '${key.slice(0, 100)}' begins with $, as only those of the system do: choose another`);
+    if (schema !== undefined) this.#checkProperties(properties, format, schema, at);
     const metadata = schema === undefined ? null : metadataOf(properties, format, schema);
     if (metadata === null && schema !== undefined) this.violate(`${at}.properties`, 'a number is not finite, which JSON has no form for: leave it out');
     if (this.violations.length > before || metadata === null) return null;
     const size = data.length + metadata.length;
     if (size > EVENT_BYTES_MAX) throw recordTooLarge(stream, id, size, EVENT_BYTES_MAX);
     return { id, type: schema!.name, isJson: schema!.format === SchemaFormat.SCHEMA_FORMAT_JSON, data, metadata };
+  }
+
+  /** Any key may begin with $, as those of tracing and of correlations do. */
+  #checkProperties(properties: ReadonlyMap<string, Value>, format: string, schema: SchemaInfo, at: string): void {
+    for (const [key, value] of properties) {
+      if (key === '') this.violate(`${at}.properties`, 'a key is empty: name the property');
+      const written = ofSchema(key, format, schema);
+      if (written !== undefined && value.stringValue !== written) this.violate(`${at}.properties`, `'${key}' is written by the server, and differs from what it takes from the schema: leave it out, or give the same`);
+    }
   }
 
   #idOf(recordId: string, at: string): string {
@@ -69,10 +78,21 @@ export class Records {
   }
 }
 
+/** What the system says of a schema under this key; undefined where the key is the client's. */
+function ofSchema(key: string, format: string, schema: SchemaInfo): string | undefined {
+  switch (key) {
+    case '$schema.format': return format;
+    case '$schema.name': return schema.name;
+    case '$schema.id': return schema.id;
+    default: return undefined;
+  }
+}
+
 /** Custom metadata as readers of the first generation see them: the properties, then what the system says of the schema. Null where a number has no form in JSON. */
 function metadataOf(properties: ReadonlyMap<string, Value>, format: string, schema: SchemaInfo): Uint8Array | null {
   const members: string[] = [];
   for (const [key, value] of properties) {
+    if (ofSchema(key, format, schema) !== undefined) continue;
     const json = jsonOf(value);
     if (json === null) return null;
     members.push(`${JSON.stringify(key)}:${json}`);

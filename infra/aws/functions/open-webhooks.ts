@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { RoutingLimits, RoutingSandbox } from '../../../core/ports/routing-sandbox.ts';
 import { AccessLists } from '../../../core/security/stream-access/stream-access.ts';
 import { SealedSecrets } from '../../../core/security/sealed-secrets/sealed-secrets.ts';
-import type { ActiveConnector, ActiveConnectors, WebhookSettings, InboundCall, IngestStatus, WebhookIngest } from '../../../core/webhook/api.ts';
+import type { ActiveConnector, ActiveConnectors, WebhookSettings, InboundCall, IngestAnswer, WebhookIngest } from '../../../core/webhook/api.ts';
 import { createConnectors } from '../../../core/webhook/connectors/connectors.ts';
 import { createIngest } from '../../../core/webhook/ingest/ingest.ts';
 import type { Webhooks } from '../../../handlers/http/context.ts';
@@ -115,7 +115,7 @@ export function confirmedIngest(ingest: WebhookIngest, active: ActiveConnectors)
   return {
     isActive: (connectorId) => ingest.isActive(connectorId),
     ...(ingest.refused !== undefined && { refused: ingest.refused.bind(ingest) }),
-    async receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestStatus> {
+    async receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestAnswer> {
       const status = await ingest.receive(call, signalOf);
       if (status !== 201) return status;
       const connector = await active.activeOf(call.connectorId);

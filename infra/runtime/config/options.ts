@@ -18,7 +18,7 @@ export const application = {
   Dev: flag(boolean, 'TLS with a self-signed certificate for localhost, made at the start: for development on one machine'),
   DevCertPath: optional(path('FILE'), 'File that keeps the certificate of --dev, so that the next start uses it again', { fallbackText: 'kept in memory' }),
   AllowDefaultPasswords: flag(boolean, 'Let the node listen beyond the loopback address while admin or ops has its default password, or an empty one'),
-  MaxAppendSize: optional(size({ min: 1, max: 16_767_216 }), 'Largest append, in bytes of the data of its events together; one event has at most 4 MiB anyway', { fallbackText: 'no limit of its own' }),
+  MaxAppendSize: optional(size({ min: 1, max: 16_767_216 }), 'Largest append, in bytes of the data of its events together; one event has at most 4 MiB anyway', { fallbackText: '1 MiB by gRPC, none by HTTP' }),
   MaxReadPageBytes: option(size({ min: 65_536, max: 134_217_728 }), 8_388_608, 'Bytes of events with which a page ends, behind at least one event; its links lead on to the rest', { fallbackText: '8 MiB' }),
   MaxReplyBytesInFlight: option(size({ min: 33_554_432, max: TERABYTE }), 268_435_456, 'Bytes that all replies together may hold in memory. A quarter is kept for small ones; who finds no room waits, and gets 503 in the end', { fallbackText: '256 MiB' }),
   MaxUploadBytesInFlight: option(size({ min: 33_554_432, max: TERABYTE }), 268_435_456, 'Bytes of request bodies that may be in memory at once, from their arrival to the answer. Beyond them bodies are not read on', { fallbackText: '256 MiB' }),
@@ -49,6 +49,8 @@ export const database = {
   SkipIndexVerify: flag(boolean, 'Do not compare the checksums of index tables, neither at a start nor after it'),
   SkipDbVerify: flag(boolean, 'Do not compare the checksums of chunk files after a start, nor those of the chunk being written at it'),
   MaxTruncation: option(size({ min: 0, max: 1_024 * TERABYTE, or: -1 }), 268_435_456, 'Refuse to start when truncate.chk asks to cut off more than this from the log; -1 for any length', { fallbackText: '256 MiB' }),
+  CommitTimeoutMs: optional(integer('MS', 1, 3_600_000), 'A write of a client that is not committed in this time is answered that its outcome is not known (503, or ABORTED), and may yet be carried out. Looked at every quarter of a second', { fallbackText: 'as long as it takes' }),
+  PrepareTimeoutMs: optional(integer('MS'), 'Ignored', { deprecated: 'a write has one phase here, which CommitTimeoutMs bounds' }),
   UnsafeIgnoreHardDelete: flag(boolean, 'Let a scavenge remove the marks of hard-deleted streams too: their names can then be used again, from event 0 on'),
 };
 

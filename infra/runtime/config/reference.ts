@@ -21,7 +21,7 @@ export const ABSENT_OPTIONS: readonly Absent[] = [
   {
     because: 'members of a cluster share their log on object storage, and reach each other at the port of clients',
     options: [
-      'Archiver', 'PrepareTimeoutMs', 'CommitTimeoutMs', 'GossipOnSingleNode', 'DisableInternalTcpTls',
+      'Archiver', 'GossipOnSingleNode', 'DisableInternalTcpTls',
       'ReplicationIp', 'ReplicationPort', 'ReplicationHostAdvertiseAs', 'ReplicationTcpPortAdvertiseAs', 'ReplicationHeartbeatInterval', 'ReplicationHeartbeatTimeout',
       'IntIp', 'IntTcpPort', 'IntTcpPortAdvertiseAs', 'IntHostAdvertiseAs', 'IntTcpHeartbeatInterval', 'IntTcpHeartbeatTimeout',
       'ConnectionPendingSendBytesThreshold', 'ConnectionQueueSizeThreshold',

@@ -13,6 +13,7 @@ import { issueNode, issueRoot } from '../../support/certificates.ts';
 export type Library = typeof kurrent;
 export type Client = kurrent.KurrentDBClient;
 
+/** Of a node that is told nothing of it. */
 export const APPEND_BYTES_MAX = 1_048_576;
 
 /** A node with or without TLS and users, and clients of it. */
@@ -29,15 +30,14 @@ export class ClientNode {
   }
 
   static async start(isSecure: boolean, more: readonly string[] = []): Promise<ClientNode> {
-    const words = ['--max-append-size', String(APPEND_BYTES_MAX), ...more];
     const folder = mkdtempSync(join(tmpdir(), 'skua-clients-'));
-    if (!isSecure) return new ClientNode(false, await startedNode(['--mem-db', ...words]), folder);
+    if (!isSecure) return new ClientNode(false, await startedNode(['--mem-db', ...more]), folder);
     const root = await issueRoot();
     const { cert, key } = await issueNode(root, 'localhost', { ips: ['127.0.0.1'], dns: ['localhost'] });
     mkdirSync(join(folder, 'roots'));
     for (const [name, text] of Object.entries({ 'node.crt': cert, 'node.key': key, 'roots/root.crt': root.cert })) writeFileSync(join(folder, name), text);
     const file = (name: string): string => join(folder, name);
-    return new ClientNode(true, await startedNode(['--mem-db', '--certificate-file', file('node.crt'), '--certificate-private-key-file', file('node.key'), '--trusted-root-certificates-path', file('roots'), ...words]), folder);
+    return new ClientNode(true, await startedNode(['--mem-db', '--certificate-file', file('node.crt'), '--certificate-private-key-file', file('node.key'), '--trusted-root-certificates-path', file('roots'), ...more]), folder);
   }
 
   get port(): string {

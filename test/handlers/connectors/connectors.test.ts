@@ -382,6 +382,21 @@ describe('testing a script', () => {
     const { end } = world.store;
     const reply = await send('POST', '/connectors/parcels/test', input);
     expect([reply.status, reply.json()]).toEqual([200, expect.objectContaining(expected)]);
+    expect(reply.json()).not.toHaveProperty('warnings');
     expect(world.store.end).toBe(end);
+  });
+
+  test('a payload that is no string is tried as it is written', async () => {
+    await create('parcels');
+    const reply = await send('POST', '/connectors/parcels/test', '{"Body": {"id": 9007199254740993, "n": 1.0}, "settings": null}');
+    expect(reply.json()).toMatchObject({ outcome: 'routed', warnings: [expect.stringContaining('request.text')] });
+    const { requestJson, bodyLength } = instance.sandbox.calls.at(-1)!;
+    expect(requestJson.slice(8, 8 + bodyLength!)).toBe('{"id": 9007199254740993, "n": 1.0}');
+  });
+
+  test('what is perhaps not meant stands beside what came of it', async () => {
+    await create('parcels');
+    const reply = await send('POST', '/connectors/parcels/test', { body: {}, settings: { ...SETTINGS, routingScript: Buffer.from('const route = () => ({ stream: "s", type: "t" });').toString('base64') } });
+    expect(reply.json()).toMatchObject({ outcome: 'routed', schema: null, warnings: [expect.stringContaining('as schema')] });
   });
 });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { SkuaError } from '../../../core/base/errors.ts';
-import type { InboundCall, WebhookIngest } from '../../../core/webhook/api.ts';
+import type { InboundCall, IngestAnswer, WebhookIngest } from '../../../core/webhook/api.ts';
 import type { WebhookLimits } from '../../../handlers/http/context.ts';
 import { AS, secured } from '../secured.ts';
 
@@ -11,9 +11,10 @@ class FakeIngest implements WebhookIngest {
   readonly refusals: unknown[][] = [];
   asked = 0;
   status: 200 | 201 | 202 | 204 | 400 | 401 | 404 | 500 | 503 | 504 = 202;
+  text: string | null = null;
   signalOf: (() => AbortSignal) | null = null;
   isActive(connectorId: string): boolean | Promise<boolean> { this.asked++; return connectorId === 'parcels'; }
-  async receive(call: InboundCall, signalOf: () => AbortSignal) { this.calls.push(call); this.signalOf = signalOf; return this.status; }
+  async receive(call: InboundCall, signalOf: () => AbortSignal): Promise<IngestAnswer> { this.calls.push(call); this.signalOf = signalOf; return this.text === null ? this.status : { status: this.status, text: this.text }; }
   async refused(...refusal: unknown[]): Promise<void> { this.refusals.push([...refusal.slice(0, 3), [...refusal[3] as Iterable<string>]]); }
 }
 
@@ -73,6 +74,13 @@ describe('replies have no body', () => {
   });
 });
 
+test('a sender that asks whether somebody is there is answered with its text, which no browser takes for a page', async () => {
+  [ingest.status, ingest.text] = [200, '<script>ü</script>'];
+  const reply = await post();
+  expect(reply).toMatchObject({ status: 200, text: '<script>ü</script>' });
+  expect([reply.headers.get('content-type'), reply.headers.get('x-content-type-options')]).toEqual(['text/plain; charset=utf-8', 'nosniff']);
+});
+
 describe('another content type', () => {
   const FORM = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' };
 
@@ -82,7 +90,7 @@ describe('another content type', () => {
       ingest.refusals.length = 0;
       const reply = await post(path, { ...FORM, 'x-hub-signature-256': 'sha256=00' }, body);
       expect([reply.status, reply.headers.get('content-type')]).toEqual([415, 'application/problem+json; charset=utf-8']);
-      expect(reply.json()).toMatchObject({ code: 'unsupported_media_type', detail: expect.stringMatching(/form-encoded.*application\/json.*GitHub/) });
+      expect(reply.json()).toMatchObject({ code: 'unsupported_media_type', detail: expect.stringMatching(/form-encoded.*application\/json.*GitHub.*Slack sends the events of its Events API as JSON/) });
       expect(reply.text).not.toContain('zen');
       expect(ingest.refusals).toEqual(noted ? [[path.slice(9), 415, expect.stringContaining('GitHub'), ['content-type', 'x-hub-signature-256']]] : []);
     }

@@ -200,9 +200,13 @@ describe('bad requests', () => {
     expect(h.security.entries.get('sam')!.user).toMatchObject({ groups: [], isDisabled: false });
   });
 
-  test('. and .. are no names', async () => {
+  test('., .. and $current, by which a path means something else, are no names', async () => {
     const h = secured();
-    for (const loginName of ['.', '..']) expect((await post(h, '/users', JSON.stringify({ loginName, password: 'x' }))).json().code).toBe('invalid_user');
+    for (const loginName of ['.', '..', '$current']) {
+      const reply = await post(h, '/users', JSON.stringify({ loginName, password: 'x' }));
+      expect([reply.status, reply.json().code]).toEqual([400, 'invalid_user']);
+      expect(h.security.entries.has(loginName)).toBe(false);
+    }
   });
 
   test('bodies have a limit', async () => {

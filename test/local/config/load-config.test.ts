@@ -101,6 +101,8 @@ describe('combinations that are refused', () => {
   });
   test('the largest and smallest that are allowed', () => {
     expect(load(['--max-append-size=16767216']).values.MaxAppendSize).toBe(16_767_216);
+    expect(load(['--commit-timeout-ms=1', '--prepare-timeout-ms=1']).values.CommitTimeoutMs).toBe(1);
+    expect(load([]).values.CommitTimeoutMs).toBe(null);
     expect(load(['--max-append-size=1', '--cluster-size=1', '--db=x', '--index=x/index']).values.MaxAppendSize).toBe(1);
   });
 });

@@ -188,6 +188,22 @@ describe('test', () => {
     expect({ code, err }).toEqual({ code: result.outcome === 'routed' || result.outcome === 'skipped' ? 0 : 1, err: '' });
   });
 
+  test('what is perhaps not meant is told, and the call goes on', async () => {
+    const script = 'const route = () => ({ stream: "s", type: "order-placed" });';
+    const { code, out } = await trial(script, '{}');
+    expect(code).toBe(0);
+    expect(out).toMatch(/\nSchema: {3}none: the type is WebhookReceived\nWarning: {2}The script returns type, .* what it returns as schema, else WebhookReceived\.\nDuration: /);
+    expect(JSON.parse((await trial(script, '{}', '--json')).out)).toMatchObject({ outcome: 'routed', warnings: [expect.stringContaining('schema')] });
+  });
+
+  test('an integer that a script would not see whole is told, and its text can be had', async () => {
+    const script = 'const route = ({ body, text }) => ({ stream: `${body.id}|${/\\d{16,}/.exec(text)[0]}`, schema: "t" });';
+    const { code, out } = await trial(script, '{"id": 9007199254740993}');
+    expect(code).toBe(0);
+    expect(out).toMatch(/\nStream: {3}9007199254740992\|9007199254740993\n.*\nWarning: {2}The body has an integer beyond 2\^53, .*request\.text/);
+    expect((await trial(script, '{"id": "9007199254740993"}')).out).not.toContain('Warning');
+  });
+
   test('a skip says so, and what the sender is answered', async () => {
     const { code, out, err } = await trial(ROUTE, '{"kind":"ping"}');
     expect({ code, err }).toEqual({ code: 0, err: '' });

@@ -34,8 +34,8 @@ export class FakeSandbox implements RoutingSandbox {
     this.calls.push(call);
     if (this.answer !== null) return this.answer;
     try {
-      const result = new Function('request', `${call.script}; return route(request);`)(JSON.parse(call.requestJson)) as { stream?: string; schema?: string } | null;
-      return result?.stream ? { kind: 'routed', stream: result.stream, schema: result.schema ?? null, cpuMs: 1 } : { kind: 'skipped', cpuMs: 1 };
+      const result = new Function('request', `${call.script}; return route(request);`)(JSON.parse(call.requestJson)) as { stream?: string; schema?: string; type?: unknown } | null;
+      return result?.stream ? { kind: 'routed', stream: result.stream, schema: result.schema ?? null, cpuMs: 1, ...(result.schema === undefined && result.type !== undefined && { hasType: true }) } : { kind: 'skipped', cpuMs: 1 };
     } catch (error) {
       return { kind: 'failed', reason: String(error), cpuMs: 1 };
     }

@@ -367,6 +367,14 @@ describe('testing a script', () => {
     expect(result.error === null).toBe(expected === 'routed' || expected === 'skipped');
   });
 
+  test('a result with type, and without schema, is told at the creation and by the trial', async () => {
+    const told = [expect.stringMatching(/returns type, .* as schema/)];
+    const script = base64('const route = () => ({ stream: "orders", type: "placed" });');
+    expect(await connectors.create('parcels', null, settings({ routingScript: script, 'streams:0': 'orders' }))).toEqual(told);
+    expect(await connectors.test('parcels', input)).toMatchObject({ outcome: 'routed', schema: null, warnings: told });
+    expect(await connectors.reconfigure('parcels', settings({ 'streams:0': 'orders-*' }))).toEqual([]);
+  });
+
   test('what the sandbox can\'t do now is told', async () => {
     await connectors.create('parcels', null, settings());
     one.sandbox.answer = { kind: 'unavailable', reason: 'busy', retryAfterMs: 10 };

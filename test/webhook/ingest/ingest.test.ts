@@ -118,6 +118,71 @@ describe('statuses and what was written', () => {
     for (const each of noted) expect(each).toMatchObject({ status, time: expect.stringMatching(/^2026-11-22T/), reason: expect.any(String), headers: ['content-type', ...Object.keys(headers)] });
   });
 
+  const question = (challenge: unknown, more: object = {}) => JSON.stringify({ token: 't', challenge, type: 'url_verification', stream: 'a', ...more });
+
+  test.each(['Slack', 'ProviderC'])('%s: whether somebody is there is answered with its challenge once it is signed, and nothing is run or written', async (scheme) => {
+    const settings = { ...SLACK, scheme };
+    const rig = await openRig();
+    rig.active.start('parcels', { signature: settings, waitForWrite: true, skippedStatus: 202 }, ['old', 's']);
+    const ask = (body: string, headers = signature(settings, 's', body)) => rig.ingest.receive(callOf(body, rig.clock, { headers }), () => new AbortController().signal);
+    const longest = 'ü'.repeat(512);
+    for (const challenge of ['3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P', '<script>alert(1)</script>', longest]) expect(await ask(question(challenge))).toEqual({ status: 200, text: challenge });
+    expect(await ask(question('x'), {})).toBe(401);
+    expect(await ask(question('x'), signature(settings, 'x', question('x')))).toBe(401);
+    expect(await ask(question('x'), signature(settings, 's', question('x'), TEST_NOW_MS / 1_000 - 301))).toBe(401);
+    expect(rig.sandbox.calls).toEqual([]);
+    expect(await rig.read('a')).toEqual([]);
+    expect(await rig.read('$webhook-parcels-deliveries')).toEqual([]);
+    expect(rig.meter.counts.get('eventstore_webhook_calls_total parcels challenge')).toBe(3);
+    // What asks nothing that can be answered is a call like any other.
+    let written = 0;
+    for (const body of [question(`${longest}x`), question(7), question(''), question('\ud800'), question('x', { type: 'event_callback', of: 'url_verification' })]) {
+      expect(await ask(body)).toBe(201);
+      expect((await rig.read('a')).length).toBe(++written);
+    }
+  });
+
+  test('whether somebody is there is a call like any other where the scheme asks nothing of the kind', async () => {
+    const body = question('x');
+    for (const [settings, headers] of [[{}, {}], [{ signature: GITHUB }, signature(GITHUB, 's', body)]] as const) {
+      const rig = await openRig();
+      rig.active.start('parcels', { ...settings, waitForWrite: true }, ['s']);
+      expect(await rig.send(body, { headers })).toBe(201);
+      expect((await rig.read('a')).length).toBe(1);
+    }
+  });
+
+  test('an integer beyond 2^53 is told once in the log, wherever it stands but in a text; a script gets the text of the body', async () => {
+    const rig = await openRig();
+    rig.active.start('parcels', { waitForWrite: true });
+    const fine = ['9007199254740991', '-9007199254740991', '"9007199254740993"', '1234567890123456.7', '1e30', '{"9007199254740993":"\\"9007199254740993,"}', '12345678901234567.0e-3'];
+    for (const x of fine) expect(await rig.send(`{"stream":"a","x":${x}}`)).toBe(201);
+    expect(rig.log.lines).toEqual([]);
+    for (const x of ['9007199254740993', '[-9007199254740992]', '{"y":[{},18446744073709551615 ]}']) {
+      await rig.active.stop('parcels');
+      rig.active.start('parcels', { waitForWrite: true });
+      rig.log.lines.length = 0;
+      for (let n = 0; n < 2; n++) expect(await rig.send(`{"stream":"a", "x":${x}}`)).toBe(201);
+      expect([x, rig.log.lines]).toMatchObject([x, [{ level: 'warn', fields: { connectorId: 'parcels', warning: expect.stringContaining('request.text') } }]]);
+    }
+    const { requestJson, bodyLength } = rig.sandbox.calls.at(-1)!;
+    expect(requestJson.slice(8, 8 + bodyLength!)).toBe('{"stream":"a", "x":{"y":[{},18446744073709551615 ]}}');
+    expect(dataOf((await rig.read('a')).at(-1)!)).toMatchObject({ stream: 'a' });
+  });
+
+  test('a script that returns type, and no schema, is told once in the log, and its calls go on', async () => {
+    const rig = await openRig();
+    const script = 'const route = () => ({ stream: "a", type: "placed" });';
+    rig.active.start('parcels', { script, waitForWrite: true });
+    for (let n = 0; n < 3; n++) expect(await rig.send(`{"n":${n}}`)).toBe(201);
+    expect((await rig.read('a')).map(({ type }) => type)).toEqual(['WebhookReceived', 'WebhookReceived', 'WebhookReceived']);
+    expect(rig.log.lines).toMatchObject([{ level: 'warn', fields: { connectorId: 'parcels', warning: expect.stringContaining('as schema') } }]);
+    await rig.active.stop('parcels');
+    rig.active.start('parcels', { script, waitForWrite: true });
+    expect(await rig.send('{"n":4}')).toBe(201);
+    expect(rig.log.lines).toHaveLength(2);
+  });
+
   /** Calls that are counted for the connector. */
   function name(rig: Rig): number {
     return [...rig.meter.counts.keys()].filter((key) => key.startsWith('eventstore_webhook_calls_total parcels')).length;
@@ -229,8 +294,14 @@ describe('the written event', () => {
     ['GitHub', { scheme: 'github' }, null, { 'x-github-delivery': 'g', 'webhook-id': 'w' }, '{}', 'g'],
     ['a neutral scheme', { scheme: 'ProviderA' }, null, { 'x-github-delivery': 'g' }, '{}', 'g'],
     ['Standard Webhooks', { scheme: 'StandardWebhooks' }, null, { 'x-github-delivery': 'g', 'webhook-id': 'w' }, '{}', 'w'],
+    ['Standard Webhooks of Svix', { scheme: 'StandardWebhooks' }, null, { 'svix-signature': 'v1,x', 'svix-id': 's', 'webhook-id': 'w' }, '{}', 's'],
+    ['Standard Webhooks of both', { scheme: 'StandardWebhooks' }, null, { 'webhook-signature': 'v1,x', 'svix-signature': 'v1,x', 'svix-id': 's', 'webhook-id': 'w' }, '{}', 'w'],
+    ['no scheme, as Svix names it', null, null, { 'svix-id': 's' }, '{}', 's'],
     ['Stripe', { scheme: 'Stripe' }, null, { 'webhook-id': 'w' }, '{"id":"evt_1"}', 'evt_1'],
     ['Stripe without an id', { scheme: 'Stripe' }, null, { 'webhook-id': 'w' }, '{"id":7}', null],
+    ['Slack', { scheme: 'Slack' }, null, {}, '{"id":"x","event_id":"Ev1"}', 'Ev1'],
+    ['ProviderC', { scheme: 'ProviderC' }, null, {}, '{"event_id":"Ev2"}', 'Ev2'],
+    ['Slack without an id', { scheme: 'Slack' }, null, {}, '{"id":"x"}', null],
     ['Stripe, no object', { scheme: 'Stripe' }, null, {}, 'null', null],
     ['no signature', null, null, { 'webhook-id': 'w' }, '{"id":"evt_1"}', 'w'],
     ['a configured header', { scheme: 'GitHub' }, 'x-mine', { 'x-github-delivery': 'g', 'x-mine': 'm' }, '{}', 'm'],

@@ -147,7 +147,10 @@ export async function openRig(options: RigOptions = {}): Promise<Rig> {
   return {
     opened, clock, gated, active, sandbox, meter, log, ingest,
     read: (stream) => readAll(opened.store, stream),
-    send: (body, over = {}) => ingest.receive(callOf(body, clock, over), () => over.signal ?? new AbortController().signal),
+    send: async (body, over = {}) => {
+      const answer = await ingest.receive(callOf(body, clock, over), () => over.signal ?? new AbortController().signal);
+      return typeof answer === 'number' ? answer : answer.status;
+    },
     asleep: () => until(() => clock.sleeping > sleepers),
   };
 }

@@ -43,6 +43,20 @@ describe('what real senders sign is accepted', () => {
   test('Shopify, by its published algorithm', () => {
     expect(check('Shopify', ['hush'], { 'X-Shopify-Hmac-Sha256': hmac('hush', BODY, 'base64') })).toEqual(valid());
   });
+  test('Standard Webhooks, under the names of Svix: all of one family count, and those of the scheme first', () => {
+    const secret = secretFor('StandardWebhooks');
+    const svix = (headers: Record<string, string>) => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.replace('webhook-', 'svix-'), value]));
+    const called = svix(standard(secret));
+    expect(check('StandardWebhooks', [secret], called)).toEqual(valid());
+    expect(check('StandardWebhooks', [secret], { ...called, ...standard(secret, NOW_S, 'another') })).toEqual(valid());
+    expect(check('StandardWebhooks', [secret], { ...called, 'webhook-id': 'another', 'webhook-timestamp': '1' })).toEqual(valid());
+    expect(check('StandardWebhooks', [secret], { ...called, 'webhook-signature': 'v1,x' })).toEqual(refused('timestamp-missing', 'webhook-timestamp'));
+    expect(check('StandardWebhooks', [secret], svix(standard(secret, NOW_S - 301)))).toEqual(refused('timestamp-outside-tolerance', 'svix-timestamp'));
+    const { 'svix-id': id, ...rest } = called;
+    expect(check('StandardWebhooks', [secret], { ...rest, 'webhook-id': id! })).toEqual(refused('id-missing', 'svix-id'));
+    expect(check('StandardWebhooks', [secret], {})).toEqual(refused('signature-missing', 'webhook-signature'));
+    expect(check('GitHub', ['s'], called)).toEqual(refused('signature-missing', 'x-hub-signature-256'));
+  });
   test('Slack, by its published algorithm', () => {
     expect(check('Slack', ['hush'], slack('hush'))).toEqual(valid());
   });

@@ -1,7 +1,15 @@
+import { KurrentDBInstrumentation } from '@kurrent/opentelemetry';
 import { expect, test } from 'vitest';
 import { all, failure } from '../nodes.ts';
 import { numbered } from './suite.ts';
 import type { Suite } from './suite.ts';
+
+class Tracing extends KurrentDBInstrumentation {
+  /** What it does to the client once a program loads it. */
+  patches() {
+    return this.init();
+  }
+}
 
 /** Several streams in one commit, which the newer client knows, and who it says it is. */
 export function severalStreamsTests({ lib, isSecure, node, client, stream }: Suite): void {
@@ -39,6 +47,23 @@ export function severalStreamsTests({ lib, isSecure, node, client, stream }: Sui
     expect(error.constructor.name).toBe('AppendConsistencyViolationError');
     expect(error['violations']).toMatchObject([{ checkIndex: 1, streamName: guard, expectedState: 7n, actualState: 2n }, { checkIndex: 2, expectedState: lib.STREAM_EXISTS, actualState: lib.NO_STREAM }]);
     expect(await all(client().readStream(one))).toHaveLength(2);
+  });
+
+  test('the client\'s own package for tracing, which adds its keys to all that is appended', async () => {
+    const [one, two] = [stream(), stream()];
+    const patches = new Tracing({ enabled: false }).patches();
+    patches.patch!(lib);
+    try {
+      const event = () => lib.jsonEvent({ type: 'made', data: {}, metadata: { $correlationId: 'c', by: 'kim' } });
+      await client().multiStreamAppend([{ streamName: one, events: [event()], expectedState: lib.NO_STREAM }]);
+      await client().appendRecords([{ streamName: two, record: event() }]);
+      await client().appendToStream(two, event());
+    } finally {
+      patches.unpatch!(lib);
+    }
+    const traced = { $traceId: expect.stringMatching(/^[0-9a-f]{32}$/), $spanId: expect.stringMatching(/^[0-9a-f]{16}$/), $correlationId: 'c', by: 'kim' };
+    for (const name of [one, two]) for (const { event } of await all(client().readStream(name))) expect(event!.metadata).toMatchObject(traced);
+    expect(await all(client().readStream(two))).toHaveLength(2);
   });
 
   test('a record that is too large is refused by its name', async () => {

@@ -66,7 +66,7 @@ describe('AppendSession', () => {
     expect(await of({ stream: 'a', records: [record(1, { data: base64('x'.repeat(4_194_304)) })] })).toMatchObject([3, `${OF_STREAMS}AppendRecordSizeExceededErrorDetails`, { stream: 'a', record_id: idOf(1), max_size: 4_194_304 }]);
     expect(await of({ stream: '', records: [record(1)] })).toMatchObject([3, 'google.rpc.BadRequest', { field_violations: [{ field: 'requests[0].stream' }] }]);
     const bad = await of({ stream: 'a', records: [], expected_revision: '-3' }, { stream: 'b', records: [
-      record(1, { record_id: 'x' }), record(2, { schema: {} }), { data: base64('x') }, record(3, { properties: { $mine: { string_value: 'x' } } }), record(4, { properties: { n: { number_value: 'NaN' } } }), record(5, { record_id: '00000000-0000-0000-0000-000000000000' }),
+      record(1, { record_id: 'x' }), record(2, { schema: {} }), { data: base64('x') }, record(3, { properties: { '': { string_value: 'x' } } }), record(4, { properties: { n: { number_value: 'NaN' } } }), record(5, { record_id: '00000000-0000-0000-0000-000000000000' }),
     ] });
     expect((bad as any)[2].field_violations.map(({ field }: { field: string }) => field)).toEqual([
       'requests[0].records', 'requests[0].expected_revision', 'requests[1].records[0].record_id', 'requests[1].records[1].schema.name', 'requests[1].records[1].schema.format', 'requests[1].records[2].schema', 'requests[1].records[3].properties',
@@ -91,6 +91,27 @@ describe('AppendRecords', () => {
     expect([all[1]!.type, all[1]!.isJson, Buffer.from(all[1]!.metadata).toString()]).toEqual(['other', false, '{"$schema.format":"Avro","$schema.name":"other","$schema.id":"schema-7"}']);
     const http = await h.get('/streams/a/0', 'application/vnd.eventstore.atom+json');
     expect(http.json().content).toMatchObject({ eventType: 'made', data: {}, metadata: { whole: 3 } });
+  });
+
+  it('takes keys that begin with $, as those of tracing do, and of those that it writes by itself what is the same', async () => {
+    const h = grpcHarness();
+    const text = (value: string): Json => ({ string_value: value });
+    const seen = await h.call(RECORDS, { records: [
+      record(1, { stream: 'a', properties: { $traceId: text('0af7'), $spanId: text('b7ad'), $correlationId: text('c'), $causationId: text('d'), $mine: { number_value: 1 } } }),
+      record(2, { stream: 'a', schema: { format: 2, name: 'other', id: 'schema-7' }, properties: { '$schema.format': text('Protobuf'), '$schema.name': text('other'), '$schema.id': text('schema-7') } }),
+    ] });
+    expect(seen).toMatchObject({ status: 0 });
+    const events = (await h.store.readStream('a', { direction: 'forward', from: 0, count: 9 })).events;
+    expect(events.map(({ metadata }) => Buffer.from(metadata).toString())).toEqual([
+      '{"$traceId":"0af7","$spanId":"b7ad","$correlationId":"c","$causationId":"d","$mine":1,"$schema.format":"Json","$schema.name":"made"}',
+      '{"$schema.format":"Protobuf","$schema.name":"other","$schema.id":"schema-7"}',
+    ]);
+    for (const properties of [{ '$schema.format': text('Avro') }, { '$schema.name': text('another') }, { '$schema.id': text('x') }, { '$schema.name': { number_value: 1 } }, { '': text('x') }]) {
+      const field = { field_violations: [{ field: 'records[0].properties' }] };
+      expect(errorOf(await h.call(RECORDS, { records: [record(3, { stream: 'a', properties })] }))).toMatchObject([3, 'google.rpc.BadRequest', field]);
+      expect(errorOf(await h.call(SESSION, [{ stream: 'a', records: [record(3, { properties })] }]))).toMatchObject([3, 'google.rpc.BadRequest', { field_violations: [{ field: 'requests[0].records[0].properties' }] }]);
+    }
+    expect(await h.store.streamInfo('a')).toMatchObject({ lastEventNumber: 1 });
   });
 
   it('tells all checks that do not hold, also of streams that it does not write to', async () => {

@@ -80,6 +80,16 @@ describe('Append', () => {
     expect(await all.call(APPEND, appendOf('s', { any: {} }, proposed(1, '', { custom_metadata: base64('y'.repeat(300)) })))).toMatchObject({ trailers: { 'maximum-append-size': '300' } });
   });
 
+  it('takes 1 MiB unless told otherwise, as HTTP does not', async () => {
+    const h = grpcHarness();
+    const half = 'x'.repeat(524_288);
+    expect((await h.call(APPEND, appendOf('s', { any: {} }, proposed(1, half), proposed(2, half)))).status).toBe(0);
+    expect(await h.call(APPEND, appendOf('s', { any: {} }, proposed(3, half), proposed(4, half), proposed(5, 'x')))).toMatchObject({ status: 3, trailers: { 'maximum-append-size': '1048576' } });
+    const events = [6, 7, 8].map((n) => ({ eventId: idOf(n), eventType: 'made', data: half }));
+    expect((await h.send('POST', '/streams/s', { 'content-type': 'application/vnd.eventstore.events+json' }, JSON.stringify(events))).status).toBe(201);
+    expect(await h.store.streamInfo('s')).toMatchObject({ lastEventNumber: 4 });
+  });
+
   it('asks who may write before anything else is looked at', async () => {
     const h = securedGrpc({ options: { appendBytesMax: 10 } });
     const denied = { status: 7, message: 'Access Denied', trailers: { exception: 'access-denied' } };

@@ -91,7 +91,7 @@ export function ConnectorForm({ connector, onDone, onCancel }: ConnectorFormProp
               setScript(text);
               setLine(null);
             }} />
-            <p class="field-about"><code>route</code> gets <code>body</code>, <code>headers</code>, <code>path</code> and <code>query</code>, and returns <code>stream</code> and, if it likes, <code>schema</code>: the type of the event, else <code>WebhookReceived</code>. Streams that begin with <code>$</code> are the system's.</p>
+            <p class="field-about"><code>route</code> gets <code>body</code>, its <code>text</code>, <code>headers</code>, <code>path</code> and <code>query</code>, and returns <code>stream</code> and, if it likes, <code>schema</code>: the type of the event, else <code>WebhookReceived</code>. Streams that begin with <code>$</code> are the system's.</p>
           </div>
           <Trial id={connector?.connectorId ?? null} script={script} streams={streams} stream={firstStream(streams)} onLine={setLine} />
         </div>

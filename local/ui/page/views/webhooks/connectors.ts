@@ -51,6 +51,7 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
   accepted: { sort: 'taken', text: 'Accepted, and written behind the answer' },
   written: { sort: 'taken', text: 'Written' },
   duplicate: { sort: 'taken', text: 'Delivered again, and not written again' },
+  challenge: { sort: 'taken', text: 'Answered the sender that somebody is there' },
   skipped: { sort: 'skipped', text: 'Skipped by the script' },
   'refused-type': { sort: 'refused', text: 'Not JSON by its content type' },
   'refused-body': { sort: 'refused', text: 'Body too long, or too slow' },

@@ -1,4 +1,5 @@
-import { useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, post } from '../../api/client.ts';
 import { errorOf } from '../../api/problem.ts';
 import type { ApiError } from '../../api/problem.ts';
@@ -19,6 +20,8 @@ const OUTCOMES: Readonly<Record<ScriptTestDocument['outcome'], { readonly word: 
 };
 
 const RECENT_COUNT = 10;
+/** Milliseconds without a key after which what was typed is tried. */
+const PAUSE_MS = 400;
 
 export interface TrialProps {
   /** Null for one that is not there yet. */
@@ -31,7 +34,7 @@ export interface TrialProps {
   readonly onLine: (line: number | null) => void;
 }
 
-/** Runs the script that is being written on a payload; nothing is written, and nothing saved. */
+/** Runs the script that is being written on a payload, as one types; nothing is written, and nothing saved. */
 export function Trial({ id, script, streams, stream, onLine }: TrialProps) {
   const [payload, setPayload] = useState('{\n  "number": 1742,\n  "customer": "Ann"\n}');
   const [headers, setHeaders] = useState('');
@@ -39,16 +42,25 @@ export function Trial({ id, script, streams, stream, onLine }: TrialProps) {
   const [result, setResult] = useState<ScriptTestDocument | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [isBusy, setBusy] = useState(false);
+  const typed = [script, streams, payload, headers, query].join('\0');
+  // What is there at first nobody has typed.
+  const tried = useRef(typed);
+  const runs = useRef(0);
   const run = async () => {
+    const number = ++runs.current;
+    tried.current = typed;
     setBusy(true);
     setError(null);
     try {
       const given: Record<string, string> = { instanceTypeName: 'webhook-source', routingScript: encodedScript(script) };
       linesOf(streams).forEach((each, i) => (given[`streams:${i}`] = each));
-      const tried = await post<ScriptTestDocument>(`${connectorPath(id ?? 'trial')}/test`, { body: payload, headers: pairsOf(headers, ':'), query: pairsOf(query, '='), settings: given });
-      setResult(tried);
-      onLine(lineOf(tried.error));
+      const answer = await post<ScriptTestDocument>(`${connectorPath(id ?? 'trial')}/test`, { body: payload, headers: pairsOf(headers, ':'), query: pairsOf(query, '='), settings: given });
+      // Of what was typed since there is another answer.
+      if (number !== runs.current) return;
+      setResult(answer);
+      onLine(lineOf(answer.error));
     } catch (thrown) {
+      if (number !== runs.current) return;
       const failed = errorOf(thrown);
       setResult(null);
       setError(failed);
@@ -56,6 +68,12 @@ export function Trial({ id, script, streams, stream, onLine }: TrialProps) {
     }
     setBusy(false);
   };
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      if (tried.current !== typed) void run();
+    }, PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
   return (
     <div class="stack tight trial">
       <RecentPayload stream={stream} onChosen={({ data, metaData }) => {
@@ -75,6 +93,7 @@ export function Trial({ id, script, streams, stream, onLine }: TrialProps) {
             ['Outcome', <Badge tone={OUTCOMES[result.outcome].tone}>{OUTCOMES[result.outcome].word}</Badge>],
             result.stream === null ? null : ['Stream', <code class="break">{result.stream}</code>],
             result.outcome !== 'routed' ? null : ['Type', <code class="break">{result.schema ?? 'WebhookReceived'}</code>],
+            ...(result.warnings ?? []).map((warning): readonly [string, ComponentChildren] => ['Warning', <span class="break">{warning}</span>]),
             result.error === null ? null : ['Error', <span class="break bad-text">{result.error}</span>],
             ['Time', durationText(result.durationMs)],
           ]} />
