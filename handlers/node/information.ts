@@ -1,4 +1,5 @@
 import { timestampText } from '../../core/base/time.ts';
+import { membersFor } from '../http/asked-host.ts';
 import type { App, Handler, Reply } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import type { AuditView, ChunkProofView, GossipMember, NodeControl, StartUpWork } from '../http/node-control.ts';
@@ -116,8 +117,8 @@ const subsystems: Handler = (call, app) => {
 const gossip: Handler = (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const node = nodeOf(call, app);
-  const member = node.member();
-  const view = { members: node.members().map((one) => memberView(node, one, app)), serverIp: member.host, serverPort: member.port };
+  const [member] = membersFor(call, app, [node.member()]);
+  const view = { members: membersFor(call, app, node.members()).map((one) => memberView(node, one, app)), serverIp: member!.host, serverPort: member!.port };
   const text = chosen.kind === 'text' ? `${view.members.map(memberLine).join('\n')}\n` : JSON.stringify(view, null, 2);
   return document(call, text, chosen.contentType, ASK_AGAIN);
 };

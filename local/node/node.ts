@@ -32,7 +32,7 @@ import type { Values } from '../../infra/runtime/config/options.ts';
 import { logLevelOf } from '../../infra/runtime/config/options.ts';
 import { proxySide, TrustedProxies } from '../http/client-address.ts';
 import type { ProxySide } from '../http/client-address.ts';
-import { calledBy, certificateOf, connectionOf, isGone, peerOf, plainHostOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/request.ts';
+import { calledBy, certificateOf, connectionOf, isGone, localAddressOf, peerOf, plainHostOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/request.ts';
 import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
 import { Activity, WebhookActivity } from '../metrics/activity.ts';
@@ -331,7 +331,7 @@ class Node implements RunningNode {
     return {
       store, scavenger, features, security: this.#security, node: this.#control, options: appOptions(this.#values), audit: this.#audit,
       world: { clock: this.#world.machineClock, ids: systemIds, log: this.#log, meter: this.#metrics },
-      server: { ...this.#proxySide, readBody, calledBy, certificateOf, peerOf, isGone, plainHostOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
+      server: { ...this.#proxySide, readBody, calledBy, certificateOf, peerOf, isGone, plainHostOf, localAddressOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
     };
   }
 
