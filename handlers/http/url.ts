@@ -110,6 +110,12 @@ export function baseOf(call: Call): string {
   return (call.base ??= forwardedBase(call.request.headers, call.origin));
 }
 
+/** The path before ours under which a proxy has the node, such as `/db`; empty for none. */
+export function prefixOf(call: Call): string {
+  const base = baseOf(call);
+  return base.slice(pathStart(base));
+}
+
 const AUTHORITY = /^(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i;
 
 /** The host that a proxy says was asked for; null for none, and for what is none. */

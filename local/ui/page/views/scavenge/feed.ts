@@ -1,3 +1,5 @@
+import { withoutPrefix } from '../../api/prefix.ts';
+
 /** Pages of a stream as the history of scavenges is read: events with their data as text. */
 export interface FeedEntry {
   readonly eventType: string;
@@ -44,5 +46,5 @@ export function linkOf({ links }: Feed, relation: string): string | null {
   if (found === undefined) return null;
   // Behind a proxy the node may be called otherwise than by the browser: its host is left out.
   const { pathname } = new URL(found.uri, location.origin);
-  return `${pathname}?embed=body`;
+  return `${withoutPrefix(pathname)}?embed=body`;
 }

@@ -1,5 +1,6 @@
 import type { Tone } from '../../parts/badge.tsx';
 import type { ApiError } from '../../api/problem.ts';
+import { PREFIX } from '../../api/prefix.ts';
 import type { WebhooksView } from '../../../../../handlers/http/node-control.ts';
 
 export type Settings = Readonly<Record<string, string>>;
@@ -32,7 +33,7 @@ export function connectorPath(id: string): string {
 
 /** Where senders deliver to: at the address by which the page has reached the node. */
 export function publicUrl(id: string): string {
-  return `${location.origin}/webhook/${encodeURIComponent(id)}`;
+  return `${location.origin}${PREFIX}/webhook/${encodeURIComponent(id)}`;
 }
 
 export interface State {
