@@ -3,9 +3,9 @@ import type { NodeWarning } from '../../handlers/http/node-control.ts';
 /** What an operator should do something about, and what. A function of what is known of the node at the moment. */
 
 const DAY_MS = 86_400_000;
-/** A certificate or a licence that ends within so many days is told of; within fewer it is an error. */
-const EXPIRY_WARN_DAYS = 30;
-const EXPIRY_ERROR_DAYS = 7;
+/** A licence that ends within so many days is told of; within this part of them, as of those of a certificate, it is an error. */
+const LICENCE_REMIND_DAYS = 30;
+const ERROR_PART = 7 / 30;
 /** Shares of the disk that are free: below the first a warning, below the second an error. */
 const FREE_WARN_SHARE = 0.15;
 const FREE_ERROR_SHARE = 0.05;
@@ -27,7 +27,7 @@ export interface WarningFacts {
   readonly isReachable: boolean;
   readonly isInMemory: boolean;
   /** Of the certificate of the node; null without TLS. */
-  readonly certificateEndsMs: number | null;
+  readonly certificate: { readonly notAfterMs: number; readonly remindDays: number; readonly isMadeAtStart: boolean } | null;
   readonly licence: { readonly refusal: string | null; readonly expiresAtMs: number | null };
   readonly disk: { readonly totalBytes: number; readonly freeBytes: number; readonly chunkSizeBytes: number } | null;
   /** Null where no backups can be made of the node. */
@@ -57,17 +57,21 @@ function accessWarnings({ isInsecure, hasTls, isReachable }: WarningFacts): Node
   return hasTls ? [] : [{ code: 'no-tls', severity: isReachable ? 'warning' : 'info', message: 'TLS is off: passwords and events go over the network as they are.', todo: 'Give the node a certificate (CertificateFile) and start it without --disable-tls, or let a proxy on this machine speak TLS for it.', view: 'options' }];
 }
 
-function expiryWarnings({ nowMs, certificateEndsMs, licence }: WarningFacts): NodeWarning[] {
+function expiryWarnings({ nowMs, certificate, licence }: WarningFacts): NodeWarning[] {
   const warnings: NodeWarning[] = [];
-  const severityOf = (endsMs: number): NodeWarning['severity'] | null => {
+  const severityOf = (endsMs: number, remindDays: number): NodeWarning['severity'] | null => {
     const days = (endsMs - nowMs) / DAY_MS;
-    return days < EXPIRY_ERROR_DAYS ? 'error' : days < EXPIRY_WARN_DAYS ? 'warning' : null;
+    return days < remindDays * ERROR_PART ? 'error' : days < remindDays ? 'warning' : null;
   };
-  const certificate = certificateEndsMs === null ? null : severityOf(certificateEndsMs);
-  if (certificate !== null) warnings.push({ code: 'certificate-expires', severity: certificate, message: `The certificate of the node ${untilText(certificateEndsMs!, nowMs)}.`, todo: 'Put a new one in its place, and reload the configuration (POST /admin/reloadconfig).', view: 'overview' });
+  if (certificate !== null) {
+    const { notAfterMs, remindDays, isMadeAtStart } = certificate;
+    const severity = severityOf(notAfterMs, remindDays);
+    const todo = isMadeAtStart ? 'Start the node again: it makes a new one.' : 'Put a new one in its place, and reload the configuration (POST /admin/reloadconfig).';
+    if (severity !== null) warnings.push({ code: 'certificate-expires', severity, message: `The certificate of the node ${untilText(notAfterMs, nowMs)}.`, todo, view: 'overview' });
+  }
   if (licence.refusal !== null) warnings.push({ code: 'licence-refused', severity: 'warning', message: 'Auto-scavenge has no licence, and is off.', todo: licence.refusal, view: 'auto-scavenge' });
   else {
-    const severity = licence.expiresAtMs === null ? null : severityOf(licence.expiresAtMs);
+    const severity = licence.expiresAtMs === null ? null : severityOf(licence.expiresAtMs, LICENCE_REMIND_DAYS);
     if (severity !== null) warnings.push({ code: 'licence-expires', severity, message: `The licence key ${untilText(licence.expiresAtMs!, nowMs)}.`, todo: 'Set another one in Licensing:LicenseKey, and start the node again.', view: 'auto-scavenge' });
   }
   return warnings;
