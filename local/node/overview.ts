@@ -44,6 +44,8 @@ export interface OverviewParts {
   readonly connections: () => number | Promise<number>;
   /** Those in force; null without TLS. */
   readonly certificates: () => (WarningFacts['certificate'] & { readonly loaded: readonly LoadedCertificate[] }) | null;
+  /** Anybody knows the password of a user. */
+  readonly hasDefaultPasswords: () => Promise<boolean>;
   readonly licence: () => Promise<Licence>;
   readonly backups: () => { readonly place: string | null; readonly newestMs: number | null; readonly provenMs: number | null } | null;
   readonly audit: () => AuditView | null;
@@ -93,7 +95,7 @@ export class NodeOverview {
       disk, activity: activity.view(), process: this.#parts.process(), connections: await connections(), certificates,
       licence: { source: licence.source, expiresAt: licence.expiresAtMs === null ? null : timeText(licence.expiresAtMs), refusal },
       warnings: warningsOf({
-        nowMs, isInsecure: authentication === 'insecure', hasTls: isSecure, isReachable: this.#parts.isReachable, isInMemory: this.#parts.isInMemory, certificate: this.#parts.certificates(), licence: { refusal, expiresAtMs: licence.expiresAtMs },
+        nowMs, isInsecure: authentication === 'insecure', hasDefaultPasswords: await this.#parts.hasDefaultPasswords(), hasTls: isSecure, isReachable: this.#parts.isReachable, isInMemory: this.#parts.isInMemory, certificate: this.#parts.certificates(), licence: { refusal, expiresAtMs: licence.expiresAtMs },
         disk: disk === null ? null : { totalBytes: disk.totalBytes, freeBytes: disk.freeBytes, chunkSizeBytes: this.#parts.open().chunkMap(this.#chunks.version).chunkSize }, backups: this.#parts.backups(),
         wasScavenged: await this.#isScavenged(), chunks: status.chunks, isAuditFailing: this.#parts.audit()?.failing ?? false, ...this.#cluster(), logLevel: this.#parts.logLevel(), configuration: this.#parts.configuration(),
       }),

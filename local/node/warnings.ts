@@ -22,6 +22,7 @@ const CONFIGURATION_MAX = 10;
 export interface WarningFacts {
   readonly nowMs: number;
   readonly isInsecure: boolean;
+  readonly hasDefaultPasswords: boolean;
   readonly hasTls: boolean;
   /** Others than this machine can reach the node. */
   readonly isReachable: boolean;
@@ -51,10 +52,13 @@ export function warningsOf(facts: WarningFacts): NodeWarning[] {
   return warnings.toSorted((a, b) => SEVERITIES[a.severity] - SEVERITIES[b.severity]);
 }
 
-function accessWarnings({ isInsecure, hasTls, isReachable }: WarningFacts): NodeWarning[] {
+function accessWarnings({ isInsecure, hasDefaultPasswords, hasTls, isReachable }: WarningFacts): NodeWarning[] {
   const severity = isReachable ? 'error' : 'info';
   if (isInsecure) return [{ code: 'insecure', severity, message: 'Security is off: whoever reaches the node may do everything.', todo: 'Start it without --insecure, with a certificate, and change the passwords of admin and ops.', view: 'options' }];
-  return hasTls ? [] : [{ code: 'no-tls', severity: isReachable ? 'warning' : 'info', message: 'TLS is off: passwords and events go over the network as they are.', todo: 'Give the node a certificate (CertificateFile) and start it without --disable-tls, or let a proxy on this machine speak TLS for it.', view: 'options' }];
+  const warnings: NodeWarning[] = [];
+  if (hasDefaultPasswords) warnings.push({ code: 'default-passwords', severity: isReachable ? 'error' : 'warning', message: 'The user admin or ops has the default password, or an empty one, which everybody knows.', todo: 'Change it: a user by the menu at the top of the page, an administrator among the users.', view: 'users' });
+  if (!hasTls) warnings.push({ code: 'no-tls', severity: isReachable ? 'warning' : 'info', message: 'TLS is off: passwords and events go over the network as they are.', todo: 'Give the node a certificate (CertificateFile) and start it without --disable-tls, or let a proxy on this machine speak TLS for it.', view: 'options' });
+  return warnings;
 }
 
 function expiryWarnings({ nowMs, certificate, licence }: WarningFacts): NodeWarning[] {

@@ -5,7 +5,7 @@ const DAY_MS = 86_400_000;
 const NOW_MS = Date.UTC(2031, 3, 2);
 const ending = (notAfterMs: number, remindDays = 30, isMadeAtStart = false): Pick<WarningFacts, 'certificate'> => ({ certificate: { notAfterMs, remindDays, isMadeAtStart } });
 const GOOD: WarningFacts = {
-  nowMs: NOW_MS, isInsecure: false, hasTls: true, isReachable: true, isInMemory: false, ...ending(NOW_MS + 90 * DAY_MS), licence: { refusal: null, expiresAtMs: null },
+  nowMs: NOW_MS, isInsecure: false, hasDefaultPasswords: false, hasTls: true, isReachable: true, isInMemory: false, ...ending(NOW_MS + 90 * DAY_MS), licence: { refusal: null, expiresAtMs: null },
   disk: { totalBytes: 1_000_000_000_000, freeBytes: 500_000_000_000, chunkSizeBytes: 268_435_456 }, backups: { place: '/backups', newestMs: NOW_MS - DAY_MS, provenMs: NOW_MS - 7 * DAY_MS }, wasScavenged: true, chunks: 100,
   isAuditFailing: false, deadMembers: [], bucketSilentMs: 0, logLevel: 'info', configuration: [],
 };
@@ -21,6 +21,8 @@ describe('warnings', () => {
   test.each<[string, Partial<WarningFacts>, readonly (readonly string[])[]]>([
     ['everybody may do everything', { isInsecure: true, hasTls: false }, [['insecure', 'error']]],
     ['the same on this machine only', { isInsecure: true, hasTls: false, isReachable: false }, [['insecure', 'info']]],
+    ['passwords that everybody knows', { hasDefaultPasswords: true }, [['default-passwords', 'error']]],
+    ['the same on this machine only', { hasDefaultPasswords: true, isReachable: false }, [['default-passwords', 'warning']]],
     ['no TLS', { hasTls: false }, [['no-tls', 'warning']]],
     ['no TLS on this machine only', { hasTls: false, isReachable: false }, [['no-tls', 'info']]],
     ['a certificate with 30 days', { ...ending(NOW_MS + 30 * DAY_MS) }, []],
