@@ -204,7 +204,7 @@ export interface NodeWarning {
   readonly message: string;
   readonly todo: string;
   /** The view of the page that has more on it. */
-  readonly view: 'overview' | 'scavenge' | 'auto-scavenge' | 'backups' | 'options' | 'log';
+  readonly view: 'overview' | 'scavenge' | 'auto-scavenge' | 'backups' | 'users' | 'options' | 'log';
 }
 
 export interface OverviewView {

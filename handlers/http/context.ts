@@ -160,6 +160,8 @@ export interface ServerSide {
   readonly rawHeadersOf?: (request: Request) => readonly string[];
   /** Where a request comes from, behind trusted proxies too; null where that is not known. Callers are counted by `addressGroup` of it. */
   readonly addressOf?: (request: Request) => string | null;
+  /** The address of the node's machine at which the connection of a request came in; null where that is not known. */
+  readonly localAddressOf?: (request: Request) => string | null;
   /** Whether a request was sent on the machine of the node and passed on by nobody; absent where that is not known. */
   readonly isLocal?: (request: Request) => boolean;
   /**

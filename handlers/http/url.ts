@@ -107,7 +107,13 @@ export function isSlashRedirect(path: string): boolean {
  * not stand in a URL or are too long are ignored, and so are all where proxies were named and the request comes from none of them.
  */
 export function baseOf(call: Call): string {
-  return (call.base ??= computeBase(call));
+  return (call.base ??= forwardedBase(call.request.headers, call.origin));
+}
+
+/** The path before ours under which a proxy has the node, such as `/db`; empty for none. */
+export function prefixOf(call: Call): string {
+  const base = baseOf(call);
+  return base.slice(pathStart(base));
 }
 
 const AUTHORITY = /^(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i;
@@ -117,16 +123,16 @@ export function firstHostOf(headers: Headers): string | null {
   return matching(headers.get('x-forwarded-host'), AUTHORITY);
 }
 
-function computeBase(call: Call): string {
-  const headers = call.request.headers;
+/** As `baseOf`, where forwarding headers count. */
+export function forwardedBase(headers: Headers, origin: string): string {
   const proto = headers.get('x-forwarded-proto');
   const host = headers.get('x-forwarded-host');
   const port = headers.get('x-forwarded-port');
   const prefix = headers.get('x-forwarded-prefix');
-  if (proto === null && host === null && port === null && prefix === null) return call.origin;
-  const split = call.origin.indexOf('://');
-  const scheme = matching(proto, /^https?$/i)?.toLowerCase() ?? call.origin.slice(0, split);
-  let authority = matching(host, AUTHORITY) ?? call.origin.slice(split + 3);
+  if (proto === null && host === null && port === null && prefix === null) return origin;
+  const split = origin.indexOf('://');
+  const scheme = matching(proto, /^https?$/i)?.toLowerCase() ?? origin.slice(0, split);
+  let authority = matching(host, AUTHORITY) ?? origin.slice(split + 3);
   const ownPort = matching(port, /^\d{1,5}$/);
   if (ownPort !== null && (host === null || !/:\d+$/.test(authority))) {
     authority = authority.replace(/:\d+$/, '') + (ownPort === (scheme === 'https' ? '443' : '80') ? '' : `:${ownPort}`);
@@ -143,6 +149,8 @@ function withoutSlashes(text: string): string {
 
 /** Characters of a host with its port, wherever it is named: names of hosts are no longer (RFC 1035 section 2.3.4). Each link of a reply repeats it. */
 export const HOST_LENGTH_MAX = 255;
+/** Stands in the URL of a request for a host that can be none, whatever the client has sent. */
+export const NO_HOST = '_invalid_';
 /** Characters of a forwarded prefix, which each link repeats, too. */
 const PREFIX_LENGTH_MAX = 100;
 

@@ -1,5 +1,6 @@
 import { timestampText } from '../../core/base/time.ts';
 import type { AuditView, ChunkProofView, GossipDocument, InfoDocument, MemberDocument, OptionView, PingDocument, ReadinessDocument, StartUpWork, WelcomeDocument } from '../documents/node.ts';
+import { membersFor } from '../http/asked-host.ts';
 import type { App, Handler, Reply } from '../http/context.ts';
 import { ADMIN_KINDS, JSON_ONLY, negotiate } from '../http/negotiate.ts';
 import type { GossipMember, NodeControl } from '../http/node-control.ts';
@@ -116,8 +117,8 @@ const subsystems: Handler = (call, app) => {
 const gossip: Handler = (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const node = nodeOf(call, app);
-  const member = node.member();
-  const view: GossipDocument = { members: node.members().map((one) => memberView(node, one, app)), serverIp: member.host, serverPort: member.port };
+  const [member] = membersFor(call, app, [node.member()]);
+  const view: GossipDocument = { members: membersFor(call, app, node.members()).map((one) => memberView(node, one, app)), serverIp: member!.host, serverPort: member!.port };
   const text = chosen.kind === 'text' ? `${view.members.map(memberLine).join('\n')}\n` : JSON.stringify(view, null, 2);
   return document(call, text, chosen.contentType, ASK_AGAIN);
 };

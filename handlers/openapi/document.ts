@@ -1,4 +1,5 @@
 import type { ProblemDocument } from '../documents/problem.ts';
+import { decodeText } from '../../core/base/text.ts';
 import { isChange } from '../http/browsers.ts';
 import type { Access, App, Call, Reply } from '../http/context.ts';
 import { isPresent } from '../http/presence.ts';
@@ -6,6 +7,7 @@ import { commonHeaders } from '../http/reply.ts';
 import { operation } from '../http/route.ts';
 import type { HeaderDoc, Operation, OperationDoc, ParameterDoc, ResponseDoc, Route, Schema, Tag } from '../http/route.ts';
 import { sharedBody } from '../http/shared-body.ts';
+import { prefixOf } from '../http/url.ts';
 import { ADMIN_DOCS, ADMIN_SCHEMAS } from './administration.ts';
 import { AUTO_SCAVENGE_SCHEMAS } from './auto-scavenge.ts';
 import { BACKUP_SCHEMAS } from './backup.ts';
@@ -190,6 +192,8 @@ function operationIdOf(path: string, method: string): string {
   return method.toLowerCase() + (words.length === 0 ? 'Root' : words.join(''));
 }
 
+/** How the document names its node where no proxy has that under a path; the first in it. */
+const AT_ROOT = '"servers":[{"url":"/"';
 /** One for each app, not indented: half of it would be white space. */
 const documents = new WeakMap<App, Uint8Array<ArrayBuffer>>();
 
@@ -201,7 +205,10 @@ export function openApiRoute(routesFor: (options: App['options']) => readonly Ro
       document = sharedBody(new TextEncoder().encode(JSON.stringify(openApiDocument(routesFor(app.options).filter((route) => isPresent(app, route)), { version: app.options.version, isSecured: app.security !== null }))));
       documents.set(app, document);
     }
-    return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', 'cache-control': 'max-age=300, public' }, body: document };
+    const prefix = prefixOf(call);
+    // Caches know nothing of forwarding headers.
+    const [body, cacheControl] = prefix === '' ? [document, 'max-age=300, public'] as const : [decodeText(document).replace(AT_ROOT, `${AT_ROOT.slice(0, -2)}${prefix}"`), 'max-age=300, private'] as const;
+    return { status: 200, statusText: 'OK', headers: { ...commonHeaders(call.methods), 'content-type': 'application/json; charset=utf-8', 'cache-control': cacheControl }, body };
   };
   return { path: '/openapi.json', tag: 'Node', methods: 'GET, OPTIONS', operations: { GET: operation('anyone', 'here', handler, ADMIN_DOCS.openApi) } };
 }

@@ -7,7 +7,7 @@ import { featureOf } from '../http/presence.ts';
 import { adminJson, commonHeaders } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
-import { decodeSegment } from '../http/url.ts';
+import { baseOf, decodeSegment } from '../http/url.ts';
 import type { GroupDoneDocument, GroupPageDocument } from '../documents/subscriptions.ts';
 import { SUBSCRIPTION_DOCS } from '../openapi/subscriptions.ts';
 import { ACTIONS, create, remove, replayParked, reset, targetOf, update } from './changes.ts';
@@ -26,7 +26,7 @@ const listAll: Handler = async (call, app) => {
   if (page === null) return adminJson(call, 200, all.map((info) => summaryDocument(call, info)));
   const { offset, count } = page;
   const subscriptions = all.slice(offset, offset + count).map((info) => summaryDocument(call, info));
-  const links = [{ href: call.url, rel: 'self' }];
+  const links = [{ href: baseOf(call) + call.url.slice(call.origin.length), rel: 'self' }];
   return adminJson(call, 200, { links, offset, count: subscriptions.length, total: all.length, subscriptions } satisfies GroupPageDocument);
 };
 

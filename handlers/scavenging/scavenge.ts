@@ -9,7 +9,7 @@ import { ordersOf, scavengerOf } from '../http/presence.ts';
 import { adminJson, adminReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
-import { decodeSegment } from '../http/url.ts';
+import { decodeSegment, prefixOf } from '../http/url.ts';
 import { checkInspection } from '../streams/access.ts';
 import { SCAVENGE_DOCS } from '../openapi/administration.ts';
 import type { CurrentDocument, DryRunDocument, ExplanationDocument, LastDocument, OlderPointDocument, ProgressDocument, StartedDocument, TracesMembers, WaitingMember } from '../documents/scavenging.ts';
@@ -64,7 +64,7 @@ const currentScavenge: Handler = async (call, app) => {
   const chosen = negotiate(call, ADMIN_KINDS);
   const waiting = await waitingMember(app);
   const scavengeId = scavengerOf(app).current() ?? '';
-  const scavengeLink = linkOf(scavengeId);
+  const scavengeLink = linkOf(call, scavengeId);
   const last = scavengerOf(app).last();
   const older = last !== null && last.scavengeId === scavengeId ? olderPointMember(last.olderPoint) : {};
   const traces = tracesFields(scavengeId === '' ? last?.traces : undefined);
@@ -77,7 +77,7 @@ const lastScavenge: Handler = async (call, app) => {
   const waiting = await waitingMember(app);
   const order = orderOf(call);
   if (order !== null) ordersOf(app).asked(order);
-  const last = lastFields(lastOf(app));
+  const last = lastFields(call, lastOf(app));
   return adminReply(call, chosen, { ...last, ...waiting } satisfies LastDocument, `ScavengeId: ${last.scavengeId}, ScavengeLink: ${last.scavengeLink}, ScavengeResult: ${last.scavengeResult}`);
 };
 
@@ -86,10 +86,10 @@ function lastOf(app: App): LastScavenge | null {
   return (app.features.scavengeOrders ?? scavengerOf(app)).last();
 }
 
-function lastFields(last: LastScavenge | null): Omit<LastDocument, 'waiting'> {
+function lastFields(call: Call, last: LastScavenge | null): Omit<LastDocument, 'waiting'> {
   if (last === null) return { scavengeId: NO_SCAVENGE_ID, scavengeLink: '', scavengeResult: 'Unknown' };
   const { scavengeId, result, error, olderPoint, traces } = last;
-  return { scavengeId, scavengeLink: linkOf(scavengeId), scavengeResult: result, ...(error !== null && { error }), ...olderPointMember(olderPoint), ...tracesFields(traces) };
+  return { scavengeId, scavengeLink: linkOf(call, scavengeId), scavengeResult: result, ...(error !== null && { error }), ...olderPointMember(olderPoint), ...tracesFields(traces) };
 }
 
 /** On object storage: until when traces remain of what the last run removed, or when none was left. */
@@ -114,8 +114,8 @@ export async function waitingMember(app: App): Promise<WaitingMember> {
   return waiting === null ? {} : { waiting: olderPointDocument(waiting) };
 }
 
-function linkOf(scavengeId: string): string {
-  return scavengeId === '' ? '' : `/admin/scavenge/${scavengeId}`;
+function linkOf(call: Call, scavengeId: string): string {
+  return scavengeId === '' ? '' : `${prefixOf(call)}/admin/scavenge/${scavengeId}`;
 }
 
 /** GET `/admin/scavenge/progress`: how far the run is; 404 when none runs. */

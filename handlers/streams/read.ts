@@ -15,7 +15,7 @@ import { changing, document, empty, etagOf, matchesEtag, unchanging } from '../h
 import type { Caching } from '../http/reply.ts';
 import { counted, hold } from '../http/room.ts';
 import { atOnce } from '../http/turns.ts';
-import { baseOf, decodeSegment, escapeName } from '../http/url.ts';
+import { baseOf, decodeSegment, escapeName, prefixOf } from '../http/url.ts';
 import { heldRead } from './long-poll.ts';
 import { checkStream, oneWithoutForbidden, readAllowed, withoutForbidden } from './access.ts';
 import { pageLines, streamLines } from './lines.ts';
@@ -125,7 +125,7 @@ async function longReply(call: Call, app: App, content: Sliced, chosen: Represen
 }
 
 export function described(call: Call, app: App, stream: string, chosen: Representation): Reply {
-  return document(call, descriptionText(stream, chosen), chosen.contentType, changing(app, null), 'Description Document');
+  return document(call, descriptionText(stream, chosen, prefixOf(call)), chosen.contentType, changing(app, null), 'Description Document');
 }
 
 /** One event by number, or the newest. A link whose target is gone counts as absent. */
@@ -180,11 +180,11 @@ export const scavengeHistory: Handler = (call, app) => {
 };
 
 /** The description document of a stream; only for those who ask for its media type. */
-function descriptionText(stream: string, asked: Representation): string {
+function descriptionText(stream: string, asked: Representation, prefix: string): string {
   const family = asked.mediaType.includes('.kurrent.') ? 'kurrent' : 'eventstore';
   const link = (types: readonly string[]): string => {
     const list = types.map((type) => `${indent(4)}"${type}"`).join(',');
-    return `{${indent(3)}"href": "/streams/${escapeName(stream)}",${indent(3)}"supportedContentTypes": [${list}${indent(3)}]${indent(2)}}`;
+    return `{${indent(3)}"href": "${prefix}/streams/${escapeName(stream)}",${indent(3)}"supportedContentTypes": [${list}${indent(3)}]${indent(2)}}`;
   };
   return `{\n  "title": ${jsonString(`Description document for '${stream}'`)},\n` +
     '  "description": "The description document will be presented when no accept header is present or it was requested",\n' +

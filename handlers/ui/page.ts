@@ -31,13 +31,25 @@ const FOR_EVER = 'public, max-age=31536000, immutable';
 /** The page names the files of this version, and is asked for each time. */
 const ASKED_EACH_TIME = 'no-cache';
 
-/** Every address of the page: which view it shows is the page's own business. */
-export const page: Handler = async (call, app) => fileReply(call, await filesOf(call, app).page(), ASKED_EACH_TIME);
+/** As the built page names its files. */
+const ASSET_REFERENCE = '="./assets/';
+
+/**
+ * Every address of the page: which view it shows is the page's own business. Its files are named from that address on, so that a browser finds them whatever a proxy has put
+ * before `/ui`.
+ */
+export const page: Handler = async (call, app) => {
+  const { text, etag } = await filesOf(call, app).page();
+  const headers = { ...GUARDS, 'cache-control': ASKED_EACH_TIME, vary: 'Accept-Encoding', etag: `"${etag}"` };
+  if (matchesEtag(call.request, etag)) return { status: 304, statusText: 'Not Modified', headers, body: null };
+  const up = '../'.repeat(call.path.split('/').length - 2);
+  return { status: 200, statusText: 'OK', headers: { ...headers, 'content-type': 'text/html; charset=utf-8' }, body: text.replaceAll(ASSET_REFERENCE, `="${up}ui/assets/`) };
+};
 
 export const asset: Handler = async (call, app) => {
   const file = await filesOf(call, app).asset(call.params['name']!);
   if (file === null) throw new SkuaError('not_found', 'The page has no such file. It was loaded from another version of the node: load it again.');
-  return fileReply(call, file, FOR_EVER);
+  return fileReply(call, file);
 };
 
 function filesOf(call: Call, { features: { page } }: App): PageFiles {
@@ -48,8 +60,8 @@ function filesOf(call: Call, { features: { page } }: App): PageFiles {
 
 const CODINGS: ReadonlySet<PageCoding> = new Set<PageCoding>(['br', 'gzip']);
 
-function fileReply(call: Call, { contentType, etag, bytes, encoded }: PageFile, cacheControl: string): Reply {
-  const headers = { ...GUARDS, 'cache-control': cacheControl, vary: 'Accept-Encoding' };
+function fileReply(call: Call, { contentType, etag, bytes, encoded }: PageFile): Reply {
+  const headers = { ...GUARDS, 'cache-control': FOR_EVER, vary: 'Accept-Encoding' };
   const coding = codingFor(call.request.headers.get('accept-encoding') ?? '', CODINGS) as PageCoding | null;
   const tag = coding === null ? `"${etag}"` : `"${etag}-${coding}"`;
   if (matchesEtag(call.request, etag)) return { status: 304, statusText: 'Not Modified', headers: { ...headers, etag: tag }, body: null };

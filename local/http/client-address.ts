@@ -114,6 +114,11 @@ export function connectionAddress({ remoteAddress }: { readonly remoteAddress?: 
   return remoteAddress === undefined ? null : withoutMapping(remoteAddress);
 }
 
+/** The address of this machine to which a connection was made; null once it is gone. */
+export function ownAddress({ localAddress }: { readonly localAddress?: string | undefined }): string | null {
+  return localAddress === undefined ? null : withoutMapping(localAddress);
+}
+
 const MAPPED = '::ffff:';
 
 function withoutMapping(address: string): string {

@@ -4,8 +4,8 @@ import type { ByteShare, Sender, ShareOwner } from '../../core/base/byte-budget.
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Principal } from '../../core/security/api.ts';
 import type { OnBytes } from '../../handlers/http/context.ts';
-import { HOST_LENGTH_MAX } from '../../handlers/http/url.ts';
-import { connectionAddress } from './client-address.ts';
+import { HOST_LENGTH_MAX, NO_HOST } from '../../handlers/http/url.ts';
+import { connectionAddress, ownAddress } from './client-address.ts';
 import { boundRest } from './rest-of-body.ts';
 import { certificateOfSocket, peerOfSocket } from '../tls/peer.ts';
 import type { Expected, Flow } from './flow.ts';
@@ -288,17 +288,25 @@ function urlOf({ url: target, headers, socket }: Pick<IncomingMessage, 'url' | '
 let lastHost = '';
 
 /** A host that can stand in a URL, whatever the client says. */
-export function hostOf(given: string | undefined, { localAddress = 'localhost', localFamily, localPort }: Socket): string {
-  if (given === undefined || given === '') return `${localFamily === 'IPv6' ? `[${localAddress}]` : localAddress}:${localPort}`;
+export function hostOf(given: string | undefined, socket: Socket): string {
+  if (given === undefined || given === '') {
+    const address = ownAddress(socket) ?? 'localhost';
+    return `${address.includes(':') ? `[${address}]` : address}:${socket.localPort}`;
+  }
   // One request after the other names the same.
   if (given === lastHost) return given;
-  if (given.length > HOST_LENGTH_MAX || !HOST.test(given) || !URL.canParse(`http://${given}/`)) return '_invalid_';
+  if (given.length > HOST_LENGTH_MAX || !HOST.test(given) || !URL.canParse(`http://${given}/`)) return NO_HOST;
   return lastHost = given;
 }
 
 /** Where the connection of a request comes from; null once it is gone. */
 export function addressOf(request: Request): string | null {
   return connectionAddress(socketOf(request));
+}
+
+/** As `ServerSide.localAddressOf`. */
+export function localAddressOf(request: Request): string | null {
+  return ownAddress(socketOf(request));
 }
 
 /** The connection of a request, with its address. */

@@ -33,7 +33,7 @@ import type { Values } from '../../infra/runtime/config/options.ts';
 import { logLevelOf } from '../../infra/runtime/config/options.ts';
 import { proxySide, TrustedProxies } from '../http/client-address.ts';
 import type { ProxySide } from '../http/client-address.ts';
-import { calledBy, certificateOf, connectionOf, isGone, peerOf, plainHostOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/request.ts';
+import { calledBy, certificateOf, connectionOf, isGone, localAddressOf, peerOf, plainHostOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/request.ts';
 import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
 import { Activity, WebhookActivity } from '../metrics/activity.ts';
@@ -53,7 +53,7 @@ import { listen } from './listen.ts';
 import { NodeOverview } from './overview.ts';
 import { createReloader } from './reload.ts';
 import type { Reloader } from './reload.ts';
-import { startSecurity, watchInsecure } from './security.ts';
+import { startSecurity, watchDefaultPasswords, watchInsecure } from './security.ts';
 import { OWN_PROCESS } from './world.ts';
 import type { NodeWorld } from './world.ts';
 import { allowedHosts, appOptions, placesNamed, storeOptions } from './settings.ts';
@@ -224,7 +224,7 @@ class Node implements RunningNode {
       version, instanceId, authentication, isSecure, clock: machineClock, startedMs: machineClock.nowMs(), state: () => this.#control.state, address: () => this.#control.address, isReachable: !isLoopback(values.NodeIp), isMember: this.#isMember,
       open: () => this.open, members: () => this.#control.members(), files: this.#directory === null ? null : { storage: () => this.#node!.storage, folder: this.#directory }, isInMemory: values.MemDb,
       activity: new Activity(this.#metrics, machineClock), process: () => ({ cpuPercent: this.#process.cpuPercent(), memoryBytes: process.memoryUsage.rss(), heapBytes: getHeapStatistics().used_heap_size }),
-      connections: () => this.#server?.connections() ?? 0, certificates: () => this.#certificatesInForce, licence: () => nodeLicence(this.#values, nodeKeys),
+      connections: () => this.#server?.connections() ?? 0, certificates: () => this.#certificatesInForce, hasDefaultPasswords: () => this.#hasDefaultPasswords(), licence: () => nodeLicence(this.#values, nodeKeys),
       backups: () => backupFacts(this.#backups), audit: () => this.#audit?.view ?? null, logLevel: () => this.#options.log.level, configuration: () => this.#config.warnings,
     });
   }
@@ -273,6 +273,7 @@ class Node implements RunningNode {
     await this.#openParts(backupsAsked);
     this.#audit?.own('node.start', { target: this.url, details: { version: VERSION, pid: process.pid } });
     if (this.#values.Insecure) background(watchInsecure(this.#values.NodeIp, { clock: machineClock, log: this.#log, signal: this.#ending.signal }));
+    else background(watchDefaultPasswords(() => this.#hasDefaultPasswords(), { clock: machineClock, log: this.#log, signal: this.#ending.signal }));
     if (this.#certificates.mode !== 'off') background(watchExpiry({ certificates: () => this.#certificatesInForce!, clock: machineClock, log: this.#log, signal: this.#ending.signal }));
   }
 
@@ -341,7 +342,7 @@ class Node implements RunningNode {
     return {
       store: commitTimeoutMs === null ? store : withCommitTimeout(store, commitTimeoutMs, this.#world.machineClock), scavenger, features, security: this.#security, node: this.#control, options: appOptions(this.#values), audit: this.#audit,
       world: { clock: this.#world.machineClock, ids: systemIds, log: this.#log, meter: this.#metrics },
-      server: { ...this.#proxySide, readBody, calledBy, certificateOf, peerOf, isGone, plainHostOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
+      server: { ...this.#proxySide, readBody, calledBy, certificateOf, peerOf, isGone, plainHostOf, localAddressOf, connectionOf, rawHeadersOf, replyShareOf, toResponse, encoder: new ReplyCompression() },
     };
   }
 
@@ -376,6 +377,10 @@ class Node implements RunningNode {
       onStarted: (target: string) => this.#audit?.own('scavenge.start', { user: 'system', target, details: { by: 'schedule' } }),
     };
     return member?.openAutoScavenge(world) ?? openAutoScavenge({ ...world, self: () => this.#control.address, isLeader: () => this.#control.state === 'Leader' });
+  }
+
+  async #hasDefaultPasswords(): Promise<boolean> {
+    return await this.#security?.hasDefaultPasswords() ?? false;
   }
 
   #listen(tracing: Tracing | null): Promise<HttpServer> {

@@ -10,6 +10,7 @@ import type { GossipMember } from '../../handlers/http/node-control.ts';
 import { diskSpace } from '../metrics/machine.ts';
 import type { Activity } from '../metrics/activity.ts';
 import { warningsOf } from './warnings.ts';
+import type { WarningFacts } from './warnings.ts';
 
 /** Several pages that look at once are told the same. */
 const KEPT_MS = 1_000;
@@ -43,7 +44,9 @@ export interface OverviewParts {
   readonly process: () => OverviewView['process'];
   readonly connections: () => number | Promise<number>;
   /** Those in force; null without TLS. */
-  readonly certificates: () => { readonly loaded: readonly LoadedCertificate[]; readonly notAfterMs: number } | null;
+  readonly certificates: () => (WarningFacts['certificate'] & { readonly loaded: readonly LoadedCertificate[] }) | null;
+  /** Anybody knows the password of a user. */
+  readonly hasDefaultPasswords: () => Promise<boolean>;
   readonly licence: () => Promise<Licence>;
   readonly backups: () => { readonly place: string | null; readonly newestMs: number | null; readonly provenMs: number | null } | null;
   readonly audit: () => AuditView | null;
@@ -93,7 +96,7 @@ export class NodeOverview {
       disk, activity: activity.view(), process: this.#parts.process(), connections: await connections(), certificates,
       licence: { source: licence.source, expiresAt: licence.expiresAtMs === null ? null : timeText(licence.expiresAtMs), refusal },
       warnings: warningsOf({
-        nowMs, isInsecure: authentication === 'insecure', hasTls: isSecure, isReachable: this.#parts.isReachable, isInMemory: this.#parts.isInMemory, certificateEndsMs: this.#parts.certificates()?.notAfterMs ?? null, licence: { refusal, expiresAtMs: licence.expiresAtMs },
+        nowMs, isInsecure: authentication === 'insecure', hasDefaultPasswords: await this.#parts.hasDefaultPasswords(), hasTls: isSecure, isReachable: this.#parts.isReachable, isInMemory: this.#parts.isInMemory, certificate: this.#parts.certificates(), licence: { refusal, expiresAtMs: licence.expiresAtMs },
         disk: disk === null ? null : { totalBytes: disk.totalBytes, freeBytes: disk.freeBytes, chunkSizeBytes: this.#parts.open().chunkMap(this.#chunks.version).chunkSize }, backups: this.#parts.backups(),
         wasScavenged: await this.#isScavenged(), chunks: status.chunks, isAuditFailing: this.#parts.audit()?.failing ?? false, ...this.#cluster(), logLevel: this.#parts.logLevel(), configuration: this.#parts.configuration(),
       }),

@@ -10,7 +10,7 @@ import { checkStart, isLoopback } from '../config/check-config.ts';
 import type { Config } from '../config/config.ts';
 import { sessionSecrets } from '../ui/session-secrets.ts';
 
-/** Who has started a node without users where others reach it is reminded this often. */
+/** Who has started a node that anybody may use is reminded this often. */
 const REMIND_MS = 3_600_000;
 
 /** Warns at the start and hourly that others reach a node that has no users, until the signal aborts. */
@@ -18,6 +18,18 @@ export async function watchInsecure(address: string, { clock, log, signal }: Pic
   if (isLoopback(address)) return;
   while (!signal.aborted) {
     log.warn('security is off, and other machines reach this node: whoever does may read, delete and shut down. Start it without --insecure, or let only those reach it who may do everything', { address });
+    await clock.sleep(REMIND_MS, signal);
+  }
+}
+
+/**
+ * Warns, at the start and hourly while it is so, that anybody knows the password of a user, until the signal aborts. Finding out takes derivations, so that nobody waits for it;
+ * a store that can't be read tells of that itself.
+ */
+export async function watchDefaultPasswords(stand: () => Promise<boolean>, { clock, log, signal }: Pick<SecurityParts, 'clock' | 'log'> & { readonly signal: AbortSignal }): Promise<void> {
+  while (!signal.aborted) {
+    const known = await stand().catch(() => false);
+    if (known && !signal.aborted) log.warn('the user admin or ops has the default password, or an empty one: whoever reaches this node may log in with it. Change it on the page (the menu of the user, at the top) or with skua user reset-password');
     await clock.sleep(REMIND_MS, signal);
   }
 }

@@ -3,9 +3,9 @@ import type { NodeWarning } from '../../handlers/documents/node.ts';
 /** What an operator should do something about, and what. A function of what is known of the node at the moment. */
 
 const DAY_MS = 86_400_000;
-/** A certificate or a licence that ends within so many days is told of; within fewer it is an error. */
-const EXPIRY_WARN_DAYS = 30;
-const EXPIRY_ERROR_DAYS = 7;
+/** A licence that ends within so many days is told of; within this part of them, as of those of a certificate, it is an error. */
+const LICENCE_REMIND_DAYS = 30;
+const ERROR_PART = 7 / 30;
 /** Shares of the disk that are free: below the first a warning, below the second an error. */
 const FREE_WARN_SHARE = 0.15;
 const FREE_ERROR_SHARE = 0.05;
@@ -22,12 +22,13 @@ const CONFIGURATION_MAX = 10;
 export interface WarningFacts {
   readonly nowMs: number;
   readonly isInsecure: boolean;
+  readonly hasDefaultPasswords: boolean;
   readonly hasTls: boolean;
   /** Others than this machine can reach the node. */
   readonly isReachable: boolean;
   readonly isInMemory: boolean;
   /** Of the certificate of the node; null without TLS. */
-  readonly certificateEndsMs: number | null;
+  readonly certificate: { readonly notAfterMs: number; readonly remindDays: number; readonly isMadeAtStart: boolean } | null;
   readonly licence: { readonly refusal: string | null; readonly expiresAtMs: number | null };
   readonly disk: { readonly totalBytes: number; readonly freeBytes: number; readonly chunkSizeBytes: number } | null;
   /** Null where no backups can be made of the node. */
@@ -51,23 +52,30 @@ export function warningsOf(facts: WarningFacts): NodeWarning[] {
   return warnings.toSorted((a, b) => SEVERITIES[a.severity] - SEVERITIES[b.severity]);
 }
 
-function accessWarnings({ isInsecure, hasTls, isReachable }: WarningFacts): NodeWarning[] {
+function accessWarnings({ isInsecure, hasDefaultPasswords, hasTls, isReachable }: WarningFacts): NodeWarning[] {
   const severity = isReachable ? 'error' : 'info';
   if (isInsecure) return [{ code: 'insecure', severity, message: 'Security is off: whoever reaches the node may do everything.', todo: 'Start it without --insecure, with a certificate, and change the passwords of admin and ops.', view: 'options' }];
-  return hasTls ? [] : [{ code: 'no-tls', severity: isReachable ? 'warning' : 'info', message: 'TLS is off: passwords and events go over the network as they are.', todo: 'Give the node a certificate (CertificateFile) and start it without --disable-tls, or let a proxy on this machine speak TLS for it.', view: 'options' }];
+  const warnings: NodeWarning[] = [];
+  if (hasDefaultPasswords) warnings.push({ code: 'default-passwords', severity: isReachable ? 'error' : 'warning', message: 'The user admin or ops has the default password, or an empty one, which everybody knows.', todo: 'Change it: a user by the menu at the top of the page, an administrator among the users.', view: 'users' });
+  if (!hasTls) warnings.push({ code: 'no-tls', severity: isReachable ? 'warning' : 'info', message: 'TLS is off: passwords and events go over the network as they are.', todo: 'Give the node a certificate (CertificateFile) and start it without --disable-tls, or let a proxy on this machine speak TLS for it.', view: 'options' });
+  return warnings;
 }
 
-function expiryWarnings({ nowMs, certificateEndsMs, licence }: WarningFacts): NodeWarning[] {
+function expiryWarnings({ nowMs, certificate, licence }: WarningFacts): NodeWarning[] {
   const warnings: NodeWarning[] = [];
-  const severityOf = (endsMs: number): NodeWarning['severity'] | null => {
+  const severityOf = (endsMs: number, remindDays: number): NodeWarning['severity'] | null => {
     const days = (endsMs - nowMs) / DAY_MS;
-    return days < EXPIRY_ERROR_DAYS ? 'error' : days < EXPIRY_WARN_DAYS ? 'warning' : null;
+    return days < remindDays * ERROR_PART ? 'error' : days < remindDays ? 'warning' : null;
   };
-  const certificate = certificateEndsMs === null ? null : severityOf(certificateEndsMs);
-  if (certificate !== null) warnings.push({ code: 'certificate-expires', severity: certificate, message: `The certificate of the node ${untilText(certificateEndsMs!, nowMs)}.`, todo: 'Put a new one in its place, and reload the configuration (POST /admin/reloadconfig).', view: 'overview' });
+  if (certificate !== null) {
+    const { notAfterMs, remindDays, isMadeAtStart } = certificate;
+    const severity = severityOf(notAfterMs, remindDays);
+    const todo = isMadeAtStart ? 'Start the node again: it makes a new one.' : 'Put a new one in its place, and reload the configuration (POST /admin/reloadconfig).';
+    if (severity !== null) warnings.push({ code: 'certificate-expires', severity, message: `The certificate of the node ${untilText(notAfterMs, nowMs)}.`, todo, view: 'overview' });
+  }
   if (licence.refusal !== null) warnings.push({ code: 'licence-refused', severity: 'warning', message: 'Auto-scavenge has no licence, and is off.', todo: licence.refusal, view: 'auto-scavenge' });
   else {
-    const severity = licence.expiresAtMs === null ? null : severityOf(licence.expiresAtMs);
+    const severity = licence.expiresAtMs === null ? null : severityOf(licence.expiresAtMs, LICENCE_REMIND_DAYS);
     if (severity !== null) warnings.push({ code: 'licence-expires', severity, message: `The licence key ${untilText(licence.expiresAtMs!, nowMs)}.`, todo: 'Set another one in Licensing:LicenseKey, and start the node again.', view: 'auto-scavenge' });
   }
   return warnings;

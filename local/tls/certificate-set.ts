@@ -21,7 +21,15 @@ export interface CertificateSet {
   readonly loaded: readonly LoadedCertificate[];
   /** When the node's certificate expires; UTC milliseconds. */
   readonly notAfterMs: number;
+  /** From so many days before that on, an operator is reminded. */
+  readonly remindDays: number;
+  /** The node makes itself another one when it starts then. */
+  readonly isMadeAtStart: boolean;
 }
+
+/** Of a certificate that is valid for three months or more; of one that is renewed more often the last third of its time. */
+const REMIND_DAYS_MAX = 30;
+const REMIND_SHARE = 1 / 3;
 
 /** PEM texts, or a PKCS#12 file as it is. */
 export type KeyMaterial =
@@ -42,9 +50,12 @@ interface CertificateParts {
   readonly trustsNodes: boolean;
   readonly reservedNodeCommonName: string | null;
   readonly nowMs: number;
+  /** Of a certificate that the node has made: within how many days of its end it makes another one. */
+  readonly madeAnewDays?: number;
 }
 
-export function certificateSet({ material, node, intermediates, roots, trustsNodes, reservedNodeCommonName, nowMs }: CertificateParts): CertificateSet {
+export function certificateSet({ material, node, intermediates, roots, trustsNodes, reservedNodeCommonName, nowMs, madeAnewDays }: CertificateParts): CertificateSet {
+  const { validFromDate, validToDate } = node.certificate;
   return {
     secureContext: { ...material, ca: trustsNodes ? roots.map(({ certificate }) => certificate.toString()) : [] },
     reservedNodeCommonName,
@@ -54,7 +65,9 @@ export function certificateSet({ material, node, intermediates, roots, trustsNod
       ...intermediates.map(({ certificate }) => describe('intermediate', certificate, nowMs)),
       ...roots.map(({ certificate }) => describe('root', certificate, nowMs)),
     ],
-    notAfterMs: node.certificate.validToDate.getTime(),
+    notAfterMs: validToDate.getTime(),
+    remindDays: madeAnewDays ?? Math.min(REMIND_DAYS_MAX, (validToDate.getTime() - validFromDate.getTime()) * REMIND_SHARE / DAY_MS),
+    isMadeAtStart: madeAnewDays !== undefined,
   };
 }
 

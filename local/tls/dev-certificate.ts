@@ -33,7 +33,7 @@ export async function devCertificate(nowMs: number, keepAt: string | null = null
   if (keepAt !== null && kept === null) await keep(keepAt, pair);
   const certificate = new X509Certificate(pair.cert);
   const held = { certificate, file: keepAt ?? 'the development certificate' };
-  const set = certificateSet({ material: pair, node: held, intermediates: [], roots: [held], trustsNodes: false, reservedNodeCommonName: NAME, nowMs });
+  const set = certificateSet({ material: pair, node: held, intermediates: [], roots: [held], trustsNodes: false, reservedNodeCommonName: NAME, nowMs, madeAnewDays: REUSE_DAYS_MIN });
   return { set, fingerprint: certificate.fingerprint256, certificate: pair.cert };
 }
 

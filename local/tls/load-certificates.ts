@@ -77,7 +77,7 @@ export async function loadCertificates(options: CertificateOptions, nowMs: numbe
   checkName(node, options.certificateReservedNodeCommonName);
   checkRoots(roots);
   const pathLengthOf = intermediates.length === 0 ? () => null : await pathLengthReader();
-  const chain = buildChain({ node, intermediates, roots, nowMs, pathLengthOf });
+  const chain = buildChain({ node, intermediates, roots, nowMs, pathLengthOf, rootsAreNamed: named !== null, ownRoots });
   if ('problem' in chain) throw certificateInvalid([chain.problem]);
   const set = certificateSet({
     material: inOrder(parts.material, chain.path, intermediates), node, intermediates, roots, nowMs,
@@ -131,7 +131,7 @@ function checkName({ certificate, file }: HeldCertificate, reservedName: string 
 
 function checkRoots(roots: readonly HeldCertificate[]): void {
   const problems: Problem[] = roots.filter(({ certificate }) => !isSelfSigned(certificate)).map(({ certificate, file }) => (
-    { file, reason: `"${subjectText(certificate)}" is no root certificate (subject and issuer differ). Only roots belong into TrustedRootCertificatesPath.` }));
+    { file, reason: `"${subjectText(certificate)}" is no root certificate (subject and issuer differ). Only roots belong into TrustedRootCertificatesPath: put it behind the node's certificate, in the file of CertificateFile (cat node.crt ${path.basename(file)} > chain.crt).` }));
   if (problems.length > 0) throw certificateInvalid(problems);
 }
 

@@ -38,8 +38,6 @@ export async function nodeCertificates(config: Config, clock: Clock, log: Log, s
 const LOGGED_MAX = 20;
 
 const DAY_MS = 86_400_000;
-/** From this many days before the end on, an operator is reminded. */
-const WARN_DAYS = 30;
 
 interface ExpiryOptions {
   /** The certificates in force. */
@@ -55,8 +53,9 @@ export async function watchExpiry({ certificates, clock, log, signal }: ExpiryOp
     const set = certificates();
     const days = daysLeft(set, clock.nowMs());
     const fields = { subject: set.loaded[0]!.subject, notAfter: set.loaded[0]!.notAfter };
-    if (days <= 0) log.error('the certificate of the node has expired: put a new one in its place and reload', fields);
-    else if (days < WARN_DAYS) log.warn(`the certificate of the node expires in ${days.toFixed(1)} days: put a new one in its place and reload`, fields);
+    const todo = set.isMadeAtStart ? 'start the node again, which makes a new one' : 'put a new one in its place and reload';
+    if (days <= 0) log.error(`the certificate of the node has expired: ${todo}`, fields);
+    else if (days < set.remindDays) log.warn(`the certificate of the node expires in ${days.toFixed(1)} days: ${todo}`, fields);
     await clock.sleep(DAY_MS, signal);
   }
 }

@@ -1,4 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
+import { basename } from 'node:path';
 import { subjectText } from './certificate-set.ts';
 import type { HeldCertificate, Problem } from './certificate-set.ts';
 
@@ -12,6 +13,10 @@ interface ChainParts {
   readonly nowMs: number;
   /** How many intermediates a certificate authority allows below it; null for any number. */
   readonly pathLengthOf: (certificate: X509Certificate) => number | null;
+  /** Whether the roots are those of an option; else they came with the node's certificate, or are the system's. */
+  readonly rootsAreNamed: boolean;
+  /** Roots that stand in the file of the node's certificate. */
+  readonly ownRoots: readonly HeldCertificate[];
 }
 
 /** The certificates from the node's to the last before the root; or why there is no such chain. */
@@ -53,7 +58,7 @@ function issuerProblem(issuer: HeldCertificate, path: readonly HeldCertificate[]
   const last = path.at(-1)!;
   const { certificate, file } = issuer;
   if (!last.certificate.verify(certificate.publicKey)) {
-    return { file: last.file, reason: `The signature of ${quoted(last)} was not made by ${quoted(issuer)} (${file}): that is another authority of the same name.` };
+    return { file: last.file, reason: `The signature of ${quoted(last)} was not made by ${quoted(issuer)} (${file}): that is another authority of the same name. Put the one that has signed it in the place of that.` };
   }
   if (!certificate.ca) return { file, reason: `${quoted(issuer)} has signed ${quoted(last)}, but is no certificate authority.` };
   const lengthMax = pathLengthOf(certificate);
@@ -69,14 +74,28 @@ function outOfDate(held: HeldCertificate, nowMs: number): Problem | null {
   return null;
 }
 
-function unknownIssuer(last: HeldCertificate, { intermediates, roots }: ChainParts): Problem {
+function unknownIssuer(last: HeldCertificate, parts: ChainParts): Problem {
+  const { intermediates, roots } = parts;
   const issuer = (last.certificate.issuer ?? '').split('\n').join(', ');
   const namesake = [...intermediates, ...roots].find(({ certificate }) => certificate.subject === last.certificate.issuer);
   const reason = namesake === undefined
-    ? `${quoted(last)} was issued by "${issuer}", which is neither among the intermediate certificates nor among the trusted roots.`
-    : `${quoted(last)} was issued by an authority named "${issuer}", but not by the one in ${namesake.file}, or that one may not sign certificates.`;
+    ? `${quoted(last)} was issued by "${issuer}", which is neither among the intermediate certificates nor among the trusted roots. ${whatToPutWhere(last, parts)}`
+    : `${quoted(last)} was issued by an authority named "${issuer}", but not by the one in ${namesake.file}, or that one may not sign certificates. Put the one that has signed it there.`;
   return { file: last.file, reason };
 }
+
+/** For an authority that nobody has named: one that is a root belongs elsewhere than one that is none, and which it is its certificate alone would tell. */
+function whatToPutWhere(last: HeldCertificate, { node, rootsAreNamed, ownRoots }: ChainParts): string {
+  const { subject, issuer } = last.certificate;
+  if (subject === issuer) return 'It has signed itself: put a copy of it alone into a folder, and name that in TrustedRootCertificatesPath.';
+  if (ownRoots.some(({ certificate }) => certificate.subject === issuer)) return 'That root stands in the file, where it counts only while no roots are named: put it into the folder of TrustedRootCertificatesPath.';
+  const name = /^[\w-][\w.-]*$/.exec(basename(node.file))?.[0] ?? 'node.crt';
+  const joined = PKCS12.test(name) ? `openssl pkcs12 -export -in node.crt -inkey node.key -certfile ca.crt -out ${name}` : `cat ${name} ca.crt > chain.crt`;
+  if (rootsAreNamed) return `If that is a root, put its certificate into the folder of TrustedRootCertificatesPath; if it is an intermediate, put it behind the node's (${joined}), and name that file in CertificateFile.`;
+  return `Put the certificates of all authorities up to the root behind the node's (${joined}), and name that file in CertificateFile; or put the root into a folder, and name that in TrustedRootCertificatesPath.`;
+}
+
+const PKCS12 = /\.(?:p12|pfx)$/i;
 
 function isSame(a: HeldCertificate, b: HeldCertificate): boolean {
   return a.certificate.fingerprint256 === b.certificate.fingerprint256;

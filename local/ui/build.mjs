@@ -9,8 +9,8 @@ import { build } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SOURCES = fileURLToPath(new URL('page', import.meta.url));
-/** Where the page finds its files (`PAGE_ROUTES` in handlers/ui/page.ts). */
-const ASSETS = '/ui/assets/';
+/** Where the page finds its files, from `/ui` on: a node says where that is from the address that is asked for (handlers/ui/page.ts). */
+const ASSETS = './assets/';
 /** The most that the page may have in all, in bytes compressed by gzip: what a browser loads over plain HTTP. */
 export const PAGE_BYTES_MAX = 150_000;
 
@@ -39,7 +39,6 @@ export async function buildPage() {
     splitting: false,
     entryNames: `[name]-[hash]`,
     assetNames: `[name]-[hash]`,
-    publicPath: ASSETS,
     loader: { '.svg': 'file', '.woff2': 'file' },
     platform: 'browser',
     format: 'esm',

@@ -2,18 +2,19 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { SkuaError } from '../../core/base/errors.ts';
+import { decodeText } from '../../core/base/text.ts';
 import type { Log } from '../../core/ports/log.ts';
-import type { PageFile, PageFiles } from '../../handlers/http/page-files.ts';
+import type { PageFile, PageFiles, PageText } from '../../handlers/http/page-files.ts';
 import { bundled } from '../../infra/runtime/version.ts';
 
 const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
-  ['.html', 'text/html; charset=utf-8'], ['.js', 'text/javascript; charset=utf-8'], ['.css', 'text/css; charset=utf-8'], ['.svg', 'image/svg+xml'], ['.woff2', 'font/woff2'],
+  ['.js', 'text/javascript; charset=utf-8'], ['.css', 'text/css; charset=utf-8'], ['.svg', 'image/svg+xml'], ['.woff2', 'font/woff2'],
 ]);
 const PAGE_NAME = 'index.html';
 const ETAG_LENGTH = 16;
 
 interface LoadedPage {
-  readonly page: PageFile;
+  readonly page: PageText;
   readonly assets: ReadonlyMap<string, PageFile>;
 }
 
@@ -42,8 +43,8 @@ function load(): Promise<LoadedPage> {
 async function read(folder: URL): Promise<LoadedPage> {
   const assets = new URL('assets/', folder);
   const names = (await readdir(assets)).filter((name) => CONTENT_TYPES.has(extname(name)));
-  const [page, ...files] = await Promise.all([readOne(folder, PAGE_NAME), ...names.map((name) => readOne(assets, name))]);
-  return { page, assets: new Map(names.map((name, i) => [name, files[i]!])) };
+  const [page, ...files] = await Promise.all([readFile(new URL(PAGE_NAME, folder)), ...names.map((name) => readOne(assets, name))] as const);
+  return { page: textOf(page), assets: new Map(names.map((name, i) => [name, files[i]!])) };
 }
 
 async function readOne(folder: URL, name: string): Promise<PageFile> {
@@ -56,9 +57,17 @@ async function build(): Promise<LoadedPage> {
   const { buildPage, compressed } = await import(/* @vite-ignore */ new URL('./build.mjs', import.meta.url).href) as typeof import('./build.mjs');
   const { page, assets } = await buildPage();
   const made = async (name: string, bytes: Uint8Array<ArrayBuffer>): Promise<PageFile> => fileOf(name, bytes, await compressed(bytes, false));
-  return { page: await made(PAGE_NAME, page), assets: new Map(await Promise.all(Array.from(assets, async ([name, bytes]) => [name, await made(name, bytes)] as const))) };
+  return { page: textOf(page), assets: new Map(await Promise.all(Array.from(assets, async ([name, bytes]) => [name, await made(name, bytes)] as const))) };
 }
 
 function fileOf(name: string, bytes: Uint8Array<ArrayBuffer>, encoded: PageFile['encoded']): PageFile {
-  return { contentType: CONTENT_TYPES.get(extname(name))!, etag: createHash('sha256').update(bytes).digest('base64url').slice(0, ETAG_LENGTH), bytes, encoded };
+  return { contentType: CONTENT_TYPES.get(extname(name))!, etag: etagOf(bytes), bytes, encoded };
+}
+
+function textOf(bytes: Uint8Array): PageText {
+  return { etag: etagOf(bytes), text: decodeText(bytes) };
+}
+
+function etagOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('base64url').slice(0, ETAG_LENGTH);
 }

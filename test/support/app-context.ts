@@ -4,11 +4,11 @@ import type { AppContext, AppFeatures, AppWorld, ServerSide } from '../../handle
 export type FlatContext = Omit<AppContext, 'world' | 'features' | 'server'> & AppWorld & AppFeatures & ServerSide;
 
 export function contextOf(flat: FlatContext): AppContext {
-  const { clock, ids, log, meter, autoScavenge, scavengeOrders, backups, webhooks, cluster, subscriptions, erasure, page, rawHeadersOf, addressOf, isLocal, isTrustedProxy, connectionOf, peerOf, plainHostOf, readBody, replyShareOf, toResponse, certificateOf, encoder, ...rest } = flat;
+  const { clock, ids, log, meter, autoScavenge, scavengeOrders, backups, webhooks, cluster, subscriptions, erasure, page, rawHeadersOf, addressOf, isLocal, isTrustedProxy, connectionOf, peerOf, plainHostOf, localAddressOf, readBody, replyShareOf, toResponse, certificateOf, encoder, ...rest } = flat;
   return {
     ...rest, world: { clock, ids, log, meter },
     features: present({ autoScavenge, scavengeOrders, backups, webhooks, cluster, subscriptions, erasure, page }),
-    server: present({ rawHeadersOf, addressOf, isLocal, isTrustedProxy, connectionOf, peerOf, plainHostOf, readBody, replyShareOf, toResponse, certificateOf, encoder }),
+    server: present({ rawHeadersOf, addressOf, isLocal, isTrustedProxy, connectionOf, peerOf, plainHostOf, localAddressOf, readBody, replyShareOf, toResponse, certificateOf, encoder }),
   };
 }
 

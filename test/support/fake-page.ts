@@ -1,8 +1,8 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import type { PageFile, PageFiles } from '../../handlers/http/page-files.ts';
+import type { PageFile, PageFiles, PageText } from '../../handlers/http/page-files.ts';
 
-export const PAGE_HTML = '<!doctype html><title>Skua</title>';
 export const SCRIPT_NAME = 'main-ABCDEFGH.js';
+export const PAGE_HTML = `<!doctype html><title>Skua</title><script src="./assets/${SCRIPT_NAME}"></script>`;
 export const SCRIPT = 'console.log("Skua");';
 
 /** A page of one HTML and one script. */
@@ -16,5 +16,5 @@ function fileOf(text: string, contentType: string, etag: string): PageFile {
 }
 
 // Once for all pages: a compressor takes more memory, and longer, than a request.
-const page = fileOf(PAGE_HTML, 'text/html; charset=utf-8', 'page');
+const page: PageText = { text: PAGE_HTML, etag: 'page' };
 const script = fileOf(SCRIPT, 'text/javascript; charset=utf-8', 'script');

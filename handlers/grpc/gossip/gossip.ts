@@ -1,5 +1,6 @@
 import { SkuaError } from '../../../core/base/errors.ts';
-import type { App } from '../../http/context.ts';
+import { membersFor } from '../../http/asked-host.ts';
+import type { App, Call } from '../../http/context.ts';
 import type { GossipMember, NodeControl } from '../../http/node-control.ts';
 import { unary } from '../call.ts';
 import type { GrpcService } from '../call.ts';
@@ -11,15 +12,15 @@ export function gossip({ node }: App): GrpcService | null {
   if (node === null) return null;
   return {
     name: GossipService.name,
-    methods: [unary(GossipService.methods.Read, { place: 'node', access: 'gossip' }, (_, call) => clusterInfo(node, call.app))],
+    methods: [unary(GossipService.methods.Read, { place: 'node', access: 'gossip' }, (_, { call, app }) => clusterInfo(node, call, app))],
   };
 }
 
-function clusterInfo(node: NodeControl, { world: { clock } }: App): ClusterInfo {
+function clusterInfo(node: NodeControl, call: Call, app: App): ClusterInfo {
   // While it starts it can't be used, whatever it will be: the client asks another member.
   if (node.startUpWork() !== null) throw new SkuaError('not_ready', 'The node is starting. Ask another member, or this one again in a moment.');
-  const nowMs = clock.nowMs();
-  return { members: node.members().map((member) => memberInfo(member, nowMs)) };
+  const nowMs = app.world.clock.nowMs();
+  return { members: membersFor(call, app, node.members()).map((member) => memberInfo(member, nowMs)) };
 }
 
 function memberInfo({ instanceId, state, host, port, asMember }: GossipMember, nowMs: number): MemberInfo {

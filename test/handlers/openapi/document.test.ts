@@ -148,7 +148,7 @@ if (RUNS_FIXED) describe('the document', () => {
       return routesFor(options);
     });
     const app = { options: { ...DEFAULT_OPTIONS, version: '7.7.7' }, security: null, features: { webhooks: {}, autoScavenge: {}, backups: {}, cluster: {}, subscriptions: {}, erasure: {}, page: {} } } as never;
-    const call = { methods: route.methods } as never;
+    const call = { methods: route.methods, base: 'http://127.0.0.1:2113' } as never;
     expect([route.path, route.operations['GET']!.access]).toEqual(['/openapi.json', 'anyone']);
     for (let i = 0; i < 2; i++) {
       const response = await route.operations['GET']!.handler(call, app);

@@ -8,12 +8,18 @@ import { AS, secured } from '../secured.ts';
 const ASSET = `/ui/assets/${SCRIPT_NAME}`;
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
+/** The page without the way from its address to its files. */
+function withoutAddresses(html: string): string {
+  return html.replace(/="[./]*(?:ui\/)?assets\//g, '="');
+}
+
 const h = harness({ page: fakePage() });
 
 describe('the page', () => {
   test.each(['/ui', '/ui/', '/ui/streams', '/ui/streams/', '/ui/streams/%24all/12?x=1', '/ui/assets', '/ui/a/b/c/d', '/ui/streams/a%2Fb'])('is at %s', async (path) => {
     const reply = await h.get(path, 'text/html');
-    expect([reply.status, reply.text, reply.headers.get('content-type'), reply.headers.get('cache-control')]).toEqual([200, PAGE_HTML, 'text/html; charset=utf-8', 'no-cache']);
+    expect([reply.status, withoutAddresses(reply.text), reply.headers.get('content-type'), reply.headers.get('cache-control')]).toEqual([200, withoutAddresses(PAGE_HTML), 'text/html; charset=utf-8', 'no-cache']);
+    for (const before of ['', '/db', '/a/b']) expect(new URL(/src="([^"]+)"/.exec(reply.text)![1]!, `${ORIGIN}${before}${path}`).href).toBe(`${ORIGIN}${before}${ASSET}`);
   });
 
   test('its files are kept for ever, and others are not there', async () => {
@@ -50,7 +56,7 @@ describe('the page', () => {
 
   test('HEAD is as GET, and nothing else is possible', async () => {
     const reply = await h.send('HEAD', '/ui/streams');
-    expect([reply.status, reply.text, reply.headers.get('content-length'), reply.headers.get('content-security-policy')]).toEqual([200, '', String(PAGE_HTML.length), POLICY]);
+    expect([reply.status, reply.text, reply.headers.get('content-length'), reply.headers.get('content-security-policy')]).toEqual([200, '', String((await h.get('/ui/streams')).text.length), POLICY]);
     for (const path of ['/ui', '/ui/x', ASSET]) for (const method of ['POST', 'PUT', 'DELETE']) expect((await h.send(method, path)).status).toBe(405);
   });
 

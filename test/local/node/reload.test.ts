@@ -34,7 +34,7 @@ class Options implements ReloadableConfig<Values> {
 
 function certificate(serial: string): CertificateSet {
   const loaded = [{ kind: 'node', subject: 'CN=n', serial, thumbprint: serial, notAfter: '2027-01-01T00:00:00.000Z', daysLeft: 40 }] as const;
-  return { secureContext: { cert: 'c', key: 'a secret', ca: [] }, reservedNodeCommonName: 'n', trustsNodes: true, loaded, notAfterMs: 0 };
+  return { secureContext: { cert: 'c', key: 'a secret', ca: [] }, reservedNodeCommonName: 'n', trustsNodes: true, loaded, notAfterMs: 0, remindDays: 30, isMadeAtStart: false };
 }
 
 function world(changed: Partial<ReloaderOptions<Values>> = {}) {

@@ -3,8 +3,9 @@ import { type WarningFacts, warningsOf } from '../../../local/node/warnings.ts';
 
 const DAY_MS = 86_400_000;
 const NOW_MS = Date.UTC(2031, 3, 2);
+const ending = (notAfterMs: number, remindDays = 30, isMadeAtStart = false): Pick<WarningFacts, 'certificate'> => ({ certificate: { notAfterMs, remindDays, isMadeAtStart } });
 const GOOD: WarningFacts = {
-  nowMs: NOW_MS, isInsecure: false, hasTls: true, isReachable: true, isInMemory: false, certificateEndsMs: NOW_MS + 90 * DAY_MS, licence: { refusal: null, expiresAtMs: null },
+  nowMs: NOW_MS, isInsecure: false, hasDefaultPasswords: false, hasTls: true, isReachable: true, isInMemory: false, ...ending(NOW_MS + 90 * DAY_MS), licence: { refusal: null, expiresAtMs: null },
   disk: { totalBytes: 1_000_000_000_000, freeBytes: 500_000_000_000, chunkSizeBytes: 268_435_456 }, backups: { place: '/backups', newestMs: NOW_MS - DAY_MS, provenMs: NOW_MS - 7 * DAY_MS }, wasScavenged: true, chunks: 100,
   isAuditFailing: false, deadMembers: [], bucketSilentMs: 0, logLevel: 'info', configuration: [],
 };
@@ -20,12 +21,17 @@ describe('warnings', () => {
   test.each<[string, Partial<WarningFacts>, readonly (readonly string[])[]]>([
     ['everybody may do everything', { isInsecure: true, hasTls: false }, [['insecure', 'error']]],
     ['the same on this machine only', { isInsecure: true, hasTls: false, isReachable: false }, [['insecure', 'info']]],
+    ['passwords that everybody knows', { hasDefaultPasswords: true }, [['default-passwords', 'error']]],
+    ['the same on this machine only', { hasDefaultPasswords: true, isReachable: false }, [['default-passwords', 'warning']]],
     ['no TLS', { hasTls: false }, [['no-tls', 'warning']]],
     ['no TLS on this machine only', { hasTls: false, isReachable: false }, [['no-tls', 'info']]],
-    ['a certificate with 30 days', { certificateEndsMs: NOW_MS + 30 * DAY_MS }, []],
-    ['a certificate with less', { certificateEndsMs: NOW_MS + 30 * DAY_MS - 1 }, [['certificate-expires', 'warning']]],
-    ['a certificate with less than 7 days', { certificateEndsMs: NOW_MS + 7 * DAY_MS - 1 }, [['certificate-expires', 'error']]],
-    ['a certificate that has expired', { certificateEndsMs: NOW_MS - 1 }, [['certificate-expires', 'error']]],
+    ['a certificate with 30 days', { ...ending(NOW_MS + 30 * DAY_MS) }, []],
+    ['a certificate with less', { ...ending(NOW_MS + 30 * DAY_MS - 1) }, [['certificate-expires', 'warning']]],
+    ['a certificate with less than 7 days', { ...ending(NOW_MS + 7 * DAY_MS - 1) }, [['certificate-expires', 'error']]],
+    ['a certificate of a week with three days', ending(NOW_MS + 3 * DAY_MS, 7 / 3), []],
+    ['the same with two', ending(NOW_MS + 2 * DAY_MS, 7 / 3), [['certificate-expires', 'warning']]],
+    ['the same with half a day', ending(NOW_MS + 0.5 * DAY_MS, 7 / 3), [['certificate-expires', 'error']]],
+    ['a certificate that has expired', { ...ending(NOW_MS - 1) }, [['certificate-expires', 'error']]],
     ['a licence that ends', { licence: { refusal: null, expiresAtMs: NOW_MS + 20 * DAY_MS } }, [['licence-expires', 'warning']]],
     ['a licence that is refused', { licence: { refusal: 'Set another.', expiresAtMs: NOW_MS - DAY_MS } }, [['licence-refused', 'warning']]],
     ['15 % free', disk(150_000_000_000), []],
@@ -51,9 +57,10 @@ describe('warnings', () => {
   });
 
   test('come with the severest first, and say what to do', () => {
-    const all = warningsOf({ ...GOOD, logLevel: 'debug', hasTls: false, isAuditFailing: true, certificateEndsMs: NOW_MS + 20 * DAY_MS });
+    const all = warningsOf({ ...GOOD, logLevel: 'debug', hasTls: false, isAuditFailing: true, ...ending(NOW_MS + 20 * DAY_MS) });
     expect(all.map(({ severity }) => severity)).toEqual(['error', 'warning', 'warning', 'info']);
     for (const { message, todo } of all) for (const text of [message, todo]) expect(text).toMatch(/^[A-Z].*\.$/);
-    expect(warningsOf({ ...GOOD, certificateEndsMs: NOW_MS + 20 * DAY_MS })[0]!.message).toBe('The certificate of the node expires in 20 days.');
+    expect(warningsOf({ ...GOOD, ...ending(NOW_MS + 20 * DAY_MS) })[0]!.message).toBe('The certificate of the node expires in 20 days.');
+    expect(warningsOf({ ...GOOD, ...ending(NOW_MS + 0.9 * DAY_MS, 1, true) })[0]!.todo).toBe('Start the node again: it makes a new one.');
   });
 });

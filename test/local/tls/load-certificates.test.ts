@@ -1,4 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import * as path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/base/errors.ts';
 import { daysLeft } from '../../../local/tls/certificate-set.ts';
@@ -250,6 +251,38 @@ describe('what does not load says which file, and why', () => {
   test('an intermediate is missing', async () => {
     const below = await issueNode(intermediate);
     expect(await refused({ 'node.crt': below.cert, 'node.key': below.key })).toEqual([expect.stringMatching(/issued by "CN=Parcels Intermediate", which is neither/)]);
+  });
+  test('what is to be put where, by what was named', async () => {
+    const below = await issueNode(intermediate);
+    const alone = { 'node.crt': below.cert, 'node.key': below.key };
+    const [named] = await refused(alone);
+    expect(named).toMatch(/If that is a root, put its certificate into the folder of TrustedRootCertificatesPath; if it is an intermediate, put it behind the node's \(cat node\.crt ca\.crt > chain\.crt\), and name that file in CertificateFile\.$/);
+    const [unnamed] = await refused(alone, { trustedRootCertificatesPath: null });
+    expect(unnamed).toMatch(/Put the certificates of all authorities up to the root behind the node's \(cat node\.crt ca\.crt > chain\.crt\), and name that file in CertificateFile; or put the root into a folder, and name that in TrustedRootCertificatesPath\.$/);
+    // As it says, and it loads.
+    const chain = { 'node.crt': below.cert, 'node.key': below.key, 'chain.crt': below.cert + intermediate.cert + root.cert };
+    const files = await Files.of({ ...good(), ...chain });
+    await load(files.options({ certificateFile: files.path('chain.crt') }));
+    await load(files.options({ certificateFile: files.path('chain.crt'), trustedRootCertificatesPath: null }));
+
+    const stranger = await issueRoot('Stranger');
+    const strange = await issueNode(stranger);
+    expect((await refused({ 'node.crt': strange.cert + stranger.cert, 'node.key': strange.key }))[0]).toMatch(/That root stands in the file, where it counts only while no roots are named: put it into the folder of TrustedRootCertificatesPath\.$/);
+    const own = await issue({ commonName: 'self.parcels.test' });
+    expect((await refused({ 'node.crt': own.cert, 'node.key': own.key }))[0]).toMatch(/It has signed itself: put a copy of it alone into a folder, and name that in TrustedRootCertificatesPath\.$/);
+    const again = await Files.of({ 'node.crt': own.cert, 'node.key': own.key, 'roots/own.crt': own.cert });
+    await load(again.options());
+    expect((await refused({ 'roots/inter.crt': intermediate.cert }))[0]).toMatch(/put it behind the node's certificate, in the file of CertificateFile \(cat node\.crt inter\.crt > chain\.crt\)\.$/);
+    expect((await refused({ 'my node.crt': below.cert, 'node.key': below.key }, { certificateFile: path.join((await Files.of({ 'my node.crt': below.cert })).folder, 'my node.crt') }))[0]).toContain('(cat node.crt ca.crt > chain.crt)');
+  });
+  test('a PKCS#12 file is put together with its authorities', async () => {
+    const other = await Files.of({ 'node.p12': WITH_ROOT, 'roots/ca.crt': (await issueRoot('Other')).cert });
+    const PKCS12_NOW = Date.UTC(2027, 5, 1);
+    const [{ reason }] = await problemsOf(other.options({ certificateFile: other.path('node.p12'), certificatePrivateKeyFile: null, certificatePassword: PASSWORD }), PKCS12_NOW) as [Problem];
+    expect(reason).toMatch(/put it into the folder of TrustedRootCertificatesPath\.$/);
+    const lone = await Files.of({ 'node.p12': GOOD, 'roots/ca.crt': (await issueRoot('Other')).cert });
+    const [missing] = await problemsOf(lone.options({ certificateFile: lone.path('node.p12'), certificatePrivateKeyFile: null, certificatePassword: PASSWORD }), PKCS12_NOW) as [Problem];
+    expect(missing.reason).toContain('openssl pkcs12 -export -in node.crt -inkey node.key -certfile ca.crt -out node.p12');
   });
   test('a key too short for TLS', async () => {
     const short = await issueNode(root, 'short.parcels.test', { rsaBits: 1_024 });

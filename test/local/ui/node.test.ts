@@ -28,7 +28,7 @@ test('it is built when somebody asks for it, and all that it names is there', as
   expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
   // No code in the page itself: the policy lets none run.
   expect(html).not.toMatch(/<script(?![^>]* src=)|<style| on\w+=| style=/);
-  const names = [...html.matchAll(/(?:src|href)="(\/ui\/assets\/[^"]+)"/g)].map(([, name]) => name!);
+  const names = [...html.matchAll(/(?:src|href)="(ui\/assets\/[^"]+)"/g)].map(([, name]) => `/${name!}`);
   expect(names.length).toBeGreaterThan(1);
   for (const name of names) {
     const asset = await fetch(node.url + name, { headers: { 'accept-encoding': 'br' } });

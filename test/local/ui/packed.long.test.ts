@@ -14,7 +14,7 @@ test('the installed package serves the page from its own files, which npm has pa
   const url = (await spawned.seen(/is listening on (\S+)\n/))[1]!;
   const started = performance.now();
   const html = await (await fetch(`${url}/ui`)).text();
-  const names = [...html.matchAll(/(?:src|href)="(\/ui\/assets\/[^"]+)"/g)].map(([, name]) => name!);
+  const names = [...html.matchAll(/(?:src|href)="(ui\/assets\/[^"]+)"/g)].map(([, name]) => `/${name!}`);
   const assets = await Promise.all(names.map((name) => fetch(url + name, { headers: { 'accept-encoding': 'br' } })));
   for (const asset of assets) expect([asset.url, asset.status, asset.headers.get('content-encoding'), (await asset.arrayBuffer()).byteLength > 0]).toEqual([asset.url, 200, 'br', true]);
   console.log(`page and ${names.length} files in ${Math.round(performance.now() - started)} ms`);

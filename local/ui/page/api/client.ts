@@ -1,3 +1,4 @@
+import { PREFIX } from './prefix.ts';
 import { lost } from './connection.ts';
 import { ApiError, problemOf } from './problem.ts';
 import { askToLogin } from './session.ts';
@@ -67,7 +68,7 @@ function addressOf(path: string, query: RequestOptions['query'] = {}): string {
   const url = new URL(path, location.origin);
   if (url.origin !== location.origin) throw new ApiError('foreign_address', `The page asks no other host, such as that of ${path}.`);
   for (const [name, value] of Object.entries(query)) if (value != null && value !== '') url.searchParams.set(name, String(value));
-  return url.pathname + url.search;
+  return PREFIX + url.pathname + url.search;
 }
 
 async function once(method: string, address: string, body: unknown, { signal, timeoutMs = TIMEOUT_MS, headers = {} }: RequestOptions): Promise<Response> {

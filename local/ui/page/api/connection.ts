@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { PREFIX } from './prefix.ts';
 
 /** Whether the node answers. One request that fails is enough to ask it until it answers again; then all that polls goes on. */
 
@@ -43,7 +44,7 @@ async function askUntilThere(): Promise<void> {
 
 async function ask(): Promise<{ readonly state: ConnectionState; readonly startUp: { readonly phase: string; readonly done: number | null } | null }> {
   try {
-    const response = await fetch('/health/ready', { cache: 'no-store', signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+    const response = await fetch(`${PREFIX}/health/ready`, { cache: 'no-store', signal: AbortSignal.timeout(ANSWER_MS_MAX) });
     if (response.ok) return { state: 'ok', startUp: null };
     const body = await response.json() as Record<string, unknown>;
     if (body['status'] !== 'starting') return { state: 'gone', startUp: null };

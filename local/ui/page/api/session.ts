@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { PREFIX } from './prefix.ts';
 import { ApiError, errorOf, problemOf } from './problem.ts';
 import { lost } from './connection.ts';
 import type { SessionDocument } from '../../../../handlers/documents/users.ts';
@@ -14,7 +15,7 @@ export interface Session extends Pick<SessionDocument, 'user' | 'groups' | 'isOp
   readonly isEncrypted: boolean;
 }
 
-const ADDRESS = '/ui/session';
+const ADDRESS = `${PREFIX}/ui/session`;
 const NOBODY: Session = { user: null, groups: [], isOperator: false, isAdministrator: false, hasSecurity: true, isEncrypted: true };
 
 const known = signal<Session | null>(null);

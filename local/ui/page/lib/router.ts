@@ -1,9 +1,10 @@
 import { computed, signal } from '@preact/signals';
 import type { ReadonlySignal } from '@preact/signals';
+import { PREFIX } from '../api/prefix.ts';
 
 /** The page's own addresses: paths below `/ui`, which are views, by the History API. */
 
-export const BASE = '/ui';
+export const BASE = `${PREFIX}/ui`;
 
 export interface Place {
   /** Behind `/ui`, as it is sent: `/streams/a%2Fb`; `/` for the beginning. */

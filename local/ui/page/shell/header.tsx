@@ -7,6 +7,7 @@ import { Icon } from '../parts/icon.tsx';
 import { Menu } from '../parts/menu.tsx';
 import { toast } from '../parts/toast.tsx';
 import { nodeName } from './node-name.ts';
+import { askForPassword } from './own-password.tsx';
 import { paletteIsOpen } from './palette.tsx';
 
 const STATES = { ok: 'Connected', gone: 'Not connected', starting: 'The node is starting' } as const;
@@ -53,7 +54,7 @@ function User() {
     <Menu
       label={`${who.user}, ${role}`} trigger={<><Icon name="user" /><span class="user-name truncate">{who.user}</span></>}
       heading={<><strong class="break">{who.user}</strong><span class="faint small">{role}{who.groups.length > 0 && ` · ${who.groups.join(', ')}`}</span></>}
-      items={[{ label: 'Log out', icon: 'logout', onSelect: leave }]}
+      items={[{ label: 'Change password', icon: 'key', onSelect: askForPassword }, { label: 'Log out', icon: 'logout', onSelect: leave }]}
     />
   );
 }

@@ -11,6 +11,7 @@ import { Icon } from '../parts/icon.tsx';
 import { Toasts } from '../parts/toast.tsx';
 import { Header } from './header.tsx';
 import { Login } from './login.tsx';
+import { OwnPassword } from './own-password.tsx';
 import { Palette, paletteIsOpen } from './palette.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { Stage } from './stage.tsx';
@@ -65,6 +66,7 @@ export function Shell() {
         </main>
       </div>
       <Login />
+      <OwnPassword />
       <Palette />
       <ConfirmHost />
       <Toasts />

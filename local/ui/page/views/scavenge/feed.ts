@@ -1,4 +1,5 @@
 import type { EmbeddedEntryDocument, PageDocument } from '../../../../../handlers/documents/streams.ts';
+import { withoutPrefix } from '../../api/prefix.ts';
 
 /** Pages of a stream as the history of scavenges is read: events with their data as text. */
 export type Feed = PageDocument<EmbeddedEntryDocument>;
@@ -36,5 +37,5 @@ export function linkOf({ links }: Feed, relation: string): string | null {
   if (found === undefined) return null;
   // Behind a proxy the node may be called otherwise than by the browser: its host is left out.
   const { pathname } = new URL(found.uri, location.origin);
-  return `${pathname}?embed=body`;
+  return `${withoutPrefix(pathname)}?embed=body`;
 }

@@ -92,7 +92,7 @@ function chosenGroups(values: Values): string[] {
 }
 
 /** Twice, or made up: then it is shown, since somebody has to be told. */
-function Password({ isFocused = false }: { readonly isFocused?: boolean }) {
+export function Password({ isFocused = false }: { readonly isFocused?: boolean }) {
   const [made, setMade] = useState<string | null>(null);
   if (made !== null) {
     return (
@@ -111,7 +111,7 @@ function Password({ isFocused = false }: { readonly isFocused?: boolean }) {
   );
 }
 
-function samePasswords({ password, again }: Values): Complaints {
+export function samePasswords({ password, again }: Values): Complaints {
   const complaints: Record<string, string> = {};
   if (again !== undefined && again !== '' && password !== again) complaints['again'] = 'The two are not the same.';
   return complaints;

@@ -2,6 +2,7 @@ import type { Tone } from '../../parts/badge.tsx';
 import type { ApiError } from '../../api/problem.ts';
 import type { ConnectorDocument } from '../../../../../handlers/documents/connectors.ts';
 import type { WebhooksView } from '../../../../../handlers/documents/node.ts';
+import { PREFIX } from '../../api/prefix.ts';
 
 /** As the page asks for it: with its settings. */
 export type Connector = ConnectorDocument & Pick<Required<ConnectorDocument>, 'settings'>;
@@ -23,7 +24,7 @@ export function connectorPath(id: string): string {
 
 /** Where senders deliver to: at the address by which the page has reached the node. */
 export function publicUrl(id: string): string {
-  return `${location.origin}/webhook/${encodeURIComponent(id)}`;
+  return `${location.origin}${PREFIX}/webhook/${encodeURIComponent(id)}`;
 }
 
 export interface State {

@@ -1,0 +1,50 @@
+import { signal } from '@preact/signals';
+import { post } from '../api/client.ts';
+import { askToLogin, loadSession, session } from '../api/session.ts';
+import { Button } from '../parts/button.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { Field, Form } from '../parts/form.tsx';
+import { toast } from '../parts/toast.tsx';
+import { Password, samePasswords } from '../views/users/dialogs.tsx';
+import { userPath } from '../views/users/user.ts';
+
+const isShown = signal(false);
+
+export function askForPassword(): void {
+  isShown.value = true;
+}
+
+/** A user changes the own password. All sessions of the user end with it, this one as well. */
+export function OwnPassword() {
+  const user = session.value?.user ?? null;
+  const close = () => {
+    isShown.value = false;
+  };
+  return (
+    <Dialog title="Change password" isOpen={isShown.value && user !== null} onClose={close} size="small">
+      {user !== null && (
+        <Form
+          validate={samePasswords}
+          errorField={({ code }) => (code === 'wrong_password' || code === 'too_many_failures' ? 'current' : null)}
+          errorText={({ code, message, retryAfterMs }) => {
+            if (code === 'wrong_password') return 'The current password is another one.';
+            return code === 'too_many_failures' ? `Too many attempts failed. Try again in ${Math.ceil((retryAfterMs ?? 60_000) / 1_000)} seconds.` : message;
+          }}
+          onSubmit={async (values) => {
+            // A wrong password is no reason to ask for a login.
+            await post(userPath(user, 'change-password'), { currentPassword: values['current'], newPassword: values['password'] }, { canLogin: false });
+            close();
+            toast('The password is changed. Log in with the new one.');
+            await loadSession();
+            void askToLogin();
+          }}
+          buttons={(isBusy) => <><Button onClick={close}>Cancel</Button><Button kind="primary" type="submit" isBusy={isBusy}>Change password</Button></>}
+        >
+          <p class="muted">Of <strong class="break">{user}</strong>. You are logged out everywhere once this is done.</p>
+          <Field name="current" label="Current password" type="password" autocomplete="current-password" isRequired isFocused />
+          <Password />
+        </Form>
+      )}
+    </Dialog>
+  );
+}
