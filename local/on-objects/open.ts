@@ -114,7 +114,7 @@ function onObjects(instance: ObjectInstance, scavenger: Scavenger, held: HeldObj
       return newGuid(systemIds);
     },
     hold: () => held.take(),
-    shippableLog: () => { throw new SkuaError('backup_off', 'The log of this node lies on object storage already, so it is not shipped.'); },
+    shippableLog: () => { throw new SkuaError('backup_off', 'The log of this node is already in object storage, so it is not shipped.'); },
     close: () => instance.close(),
   };
 }
