@@ -99,7 +99,7 @@ export class Lead {
 
   /** This node does not lead, or is off: what is stored may change without it. */
   forget(why: string | null): void {
-    if (this.#state !== null) this.#notes.write(note('info', 'this node goes on without driving the scavenges', { why: why ?? 'another node leads' }));
+    if (this.#state !== null) this.#notes.write(note('info', 'this node no longer drives the scavenges', { why: why ?? 'another node leads' }));
     this.#state = null;
     this.#stamp = null;
     this.#leadsSinceMs = null;
@@ -110,7 +110,7 @@ export class Lead {
     const decision = decide(state, input, this.#world());
     for (const fact of decision.events) {
       const stamp = this.#stamp;
-      if (stamp === null) throw new SkuaError('wrong_expected_version', 'What is stored must be read anew first.');
+      if (stamp === null) throw new SkuaError('wrong_expected_version', 'The stored state must be read again first.');
       // The lead may have been lost during a call.
       if (!this.isLeader()) throw this.notLeader();
       this.#stamp = null;

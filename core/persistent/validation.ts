@@ -21,9 +21,9 @@ export function checkGroup(stream: string, group: string, settings: GroupSetting
   if (filter === null) return;
   if (stream !== ALL_STREAM) refuse(`Only groups of ${ALL_STREAM} have filters`);
   const data = 'prefixes' in filter ? filter.prefixes.join(',') : filter.expression;
-  if (data.length > FILTER_LENGTH_MAX) refuse(`A filter may have ${FILTER_LENGTH_MAX} characters`);
+  if (data.length > FILTER_LENGTH_MAX) refuse(`A filter may have at most ${FILTER_LENGTH_MAX} characters`);
   // They are kept in one text between commas.
-  if ('prefixes' in filter && filter.prefixes.some((prefix) => prefix.includes(','))) refuse('A prefix of a filter may not have a comma');
+  if ('prefixes' in filter && filter.prefixes.some((prefix) => prefix.includes(','))) refuse('A filter prefix may not contain a comma');
 }
 
 /** Refuses a start that is no place of the source. Errors: `persistent_subscription_failed`. */

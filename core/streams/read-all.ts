@@ -24,7 +24,7 @@ export async function readAllPage(context: StoreContext, options: ReadAllOptions
   const from = resolvePosition(options.from, end);
   const isForward = options.direction === 'forward';
   if (from.commit > end) {
-    if (!isForward) throw invalidPosition(from, 'lies beyond the end of the log');
+    if (!isForward) throw invalidPosition(from, 'is beyond the end of the log');
     return { events: [], from, next: from, isEnd: true, lastCommitPosition: await lastPosition(context) };
   }
   await checkPosition(context, from);

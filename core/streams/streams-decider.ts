@@ -91,7 +91,7 @@ export class StreamsDecider {
     }
     if (violations.length > 0) {
       const names = violations.slice(0, 3).map(({ stream, expected, actual }) => `${stream} (expected ${expected}, found ${actual})`).join(', ');
-      return new SkuaError('consistency_violation', `Nothing was written, since ${violations.length} of the ${checks.length} checks do not hold: ${names}. Read the streams and decide anew.`, { violations });
+      return new SkuaError('consistency_violation', `Nothing was written: ${violations.length} of the ${checks.length} checks failed: ${names}. Read the streams and decide again.`, { violations });
     }
     const isPartial = this.#verdicts.includes(REPEAT);
     for (const [i, part] of parts.entries()) {
@@ -101,7 +101,7 @@ export class StreamsDecider {
       // All checks hold: what conflicts nevertheless was written in part.
       if (verdict === NEW) continue;
       const decision: Decision = decideAppend(latest, part.isMeta, part.expected);
-      if (decision === 'deleted') return new SkuaError('stream_deleted', `The stream ${part.stream} was deleted, and does not exist until it is written again without expecting it.`, { stream: part.stream, isSoftDeleted: true });
+      if (decision === 'deleted') return new SkuaError('stream_deleted', `The stream ${part.stream} was deleted and does not exist until it is written to again without an expectation that it exists.`, { stream: part.stream, isSoftDeleted: true });
       return conflictError(part.stream, part.expected, lastNumberOf(latest, part.isMeta));
     }
     return isPartial ? conflictError(parts[0]!.stream, ANY, lastNumberOf(this.#parts.states.get(parts[0]!.owner)!.latest, parts[0]!.isMeta)) : null;

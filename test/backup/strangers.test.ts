@@ -104,7 +104,7 @@ describe('strangers in the place of a repository', () => {
     const listed = await ran(['backup', 'list', '--repository', place, '--json']);
     expect(listed.code).toBe(0);
     expect((JSON.parse(listed.out) as { backups: unknown[]; damaged: unknown[] })).toMatchObject({ backups: [{}, {}, {}], damaged: [] });
-    expect(listed.err.trim().split('\n')).toEqual([expect.stringMatching(/^\d+ objects in .*told have names that none of ours has there \(manifests\/\..* is the first\): passed over, and left where they are\.$/)]);
+    expect(listed.err.trim().split('\n')).toEqual([expect.stringMatching(/^\d+ objects in .*told have names unknown to this store \(manifests\/\..* is the first\): passed over, and left where they are\.$/)]);
     await expectUntouched(new DirectoryObjects({ root: place }));
   });
 

@@ -284,7 +284,7 @@ describe('what is refused', () => {
   test.each([
     [{ settings: settings({ strategy: 'Nonsense' }) }, 'Consumer strategy Nonsense does not exist.'],
     [{ settings: settings({ readBatchSize: 40, historyBufferSize: 40 }) }, 'Specified argument was out of the range of valid values. (Parameter \'ReadBatchSize may not be greater than or equal to BufferSize\')'],
-    [{ filter: { on: 'stream', prefixes: ['a,b'] } }, 'A prefix of a filter may not have a comma'],
+    [{ filter: { on: 'stream', prefixes: ['a,b'] } }, 'A filter prefix may not contain a comma'],
     [{ from: { commit: 99_999_999_999, prepare: 99_999_999_999 } }, 'Invalid Start From position: commit position must be less than or equal to the last commit position in the transaction file.'],
   ] as const)('%j', async (options, reason) => {
     const { engine } = await running();

@@ -53,7 +53,7 @@ export function ongoingHeader({ name, number, header }: ObjectOngoing, chunkSize
 /** Bytes [from, from + length) of an object. Throws `file_not_found`, with its key, when there is none, and `log_corrupt` when it is too short. */
 export async function readObject(objects: ObjectStore, key: string, options: GetOptions & { readonly from: number; readonly length: number }): Promise<Uint8Array> {
   const bytes = await objects.get(key, options);
-  if (bytes === null) throw new SkuaError('file_not_found', `The object ${key}, which a manifest names, is not there (any more): the newest manifest names what has taken its place.`, { path: key, key });
+  if (bytes === null) throw new SkuaError('file_not_found', `The object ${key}, which a manifest names, no longer exists: the newest manifest names its replacement.`, { path: key, key });
   if (bytes.length === options.length) return bytes;
   throw new SkuaError('log_corrupt', `The object ${key} gave ${bytes.length} of ${options.length} bytes at offset ${options.from}: it is shorter than its manifest says. Restore it from a version or a backup of the bucket.`, { key, offset: options.from });
 }

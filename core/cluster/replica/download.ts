@@ -42,14 +42,14 @@ export async function* piecesOf(objects: ObjectStore, key: string, from: number,
 }
 
 export function throwIfEnded(signal: AbortSignal): void {
-  if (signal.aborted) throw new SkuaError('aborted', 'Catching up was ended before it was complete; the next opening goes on with it.');
+  if (signal.aborted) throw new SkuaError('aborted', 'Catching up was interrupted; the next opening continues it.');
 }
 
 /** Proves that a stretch of log that comes in pieces, from `position` on, holds records and nothing else; `key`: of the object, for messages. */
 export function objectCutter(position: number, key: string): RecordCutter {
   return new RecordCutter({
     position,
-    fail: (at) => new SkuaError('log_corrupt', `The object ${key} holds something else than a record at position ${position + at} of the log. Nothing of it was taken over: restore it from a version or a backup of the bucket.`, { key, position: position + at }),
+    fail: (at) => new SkuaError('log_corrupt', `The object ${key} holds no valid record at position ${position + at} of the log. None of it was used: restore it from a version or a backup of the bucket.`, { key, position: position + at }),
   });
 }
 

@@ -9,5 +9,5 @@ import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
  */
 export async function checkInLog({ objects, digests }: Pick<ObjectWorld, 'objects' | 'digests'>, manifest: ObjectManifest, last: LastCommit): Promise<void> {
   const why = await whyNotInLog(objects, digests, manifest, last);
-  if (why !== null) throw new SkuaError('log_diverged', `The copy and the log at ${objects.place} have gone apart at commit ${last.number}: ${why}. Look which of the two was restored or replaced; \`skua cluster reset\` begins a new log from a copy.`, { number: last.number, place: objects.place });
+  if (why !== null) throw new SkuaError('log_diverged', `The replica and the log at ${objects.place} diverge at commit ${last.number}: ${why}. Find out which of the two was restored or replaced; \`skua cluster reset\` starts a new log from a replica.`, { number: last.number, place: objects.place });
 }

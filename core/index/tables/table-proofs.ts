@@ -42,7 +42,7 @@ export async function loadTableProofs({ storage, digests, clock, log }: ProofFil
     // A proof of the future comes of a clock that was wrong: it would never become old.
     for (const [name, proof] of await readProofs(storage, digests, TABLE_PROOFS_PATH, TABLE_PROOFS_FORMAT)) if (proof.provenMs <= nowMs) found.set(name, proof);
   } catch (error) {
-    log.warn(`${TABLE_PROOFS_NAME} can't be used: all index tables are verified before the start goes on`, { path: TABLE_PROOFS_PATH, error: String(error) });
+    log.warn(`${TABLE_PROOFS_NAME} can't be used: all index tables are verified before the start continues`, { path: TABLE_PROOFS_PATH, error: String(error) });
   }
   return found;
 }

@@ -30,7 +30,7 @@ export function isSameStamp(a: Stamp, b: Stamp): boolean {
   return a.sizeBytes === b.sizeBytes && a.modifiedMs === b.modifiedMs;
 }
 
-/** Reads proofs by the name of the file that was proved; none where there is no file. Throws `io_error` for one that is not as it was written. */
+/** Reads proofs by the name of the file that was proved; none where there is no file. Throws `io_error` for one that was changed or damaged. */
 export async function readProofs(storage: Storage, digests: Digests, path: string, format: string): Promise<ReadonlyMap<string, Proof>> {
   if (await storage.size(path) === null) return new Map();
   const file = await storage.open(path, 'read');
@@ -69,5 +69,5 @@ function headOf(text: string, digests: Digests, format: string): string {
 }
 
 function notOurs(path: string): SkuaError {
-  return new SkuaError('io_error', `${path} is not as it was written.`, { path });
+  return new SkuaError('io_error', `${path} was changed or damaged.`, { path });
 }

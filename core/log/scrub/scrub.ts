@@ -194,7 +194,7 @@ export class ChunkProofs {
         this.#stamps.set(chunk, proof);
       }
     } catch (error) {
-      if (!signal.aborted) log.warn(`${PROOFS_FILE} can't be used: all chunks are verified anew`, { file: PROOFS_FILE, error: String(error) });
+      if (!signal.aborted) log.warn(`${PROOFS_FILE} can't be used: all chunks are verified again`, { file: PROOFS_FILE, error: String(error) });
     }
   }
 
@@ -215,7 +215,7 @@ export class ChunkProofs {
       await writeProofs(storage, digests, PROOFS_FILE, PROOFS_FORMAT, proofs);
       this.#isChanged = false;
     } catch (error) {
-      log.warn(`${PROOFS_FILE} could not be written: what it lacks is verified again after the next start`, { file: PROOFS_FILE, error: String(error) });
+      log.warn(`${PROOFS_FILE} could not be written: the chunks it lacks are verified again after the next start`, { file: PROOFS_FILE, error: String(error) });
     }
   }
 }

@@ -42,7 +42,7 @@ export function nameOf(connectorId: string, given: string | null): string {
   // Ids may be shorter than other names, and what a connector is called can always be given again.
   if (name === '' || name === connectorId) return connectorId;
   if (name.length < NAME_LENGTH_MIN || name.length > NAME_LENGTH_MAX) throw invalidConnector([{ field: 'name', description: 'name must be between 3 and 50 characters long' }]);
-  if (!name.isWellFormed()) throw invalidConnector([{ field: 'name', description: 'name is no valid Unicode text' }]);
+  if (!name.isWellFormed()) throw invalidConnector([{ field: 'name', description: 'name is not valid Unicode' }]);
   return name;
 }
 
@@ -97,7 +97,7 @@ export class Validator {
   async #tryOut(connectorId: string, settings: WebhookSettings): Promise<void> {
     const { outcome, error } = await this.#run(`${connectorId}:tried`, connectorId, settings, { body: '{}', headers: {}, query: {} });
     if (outcome === 'routed' || outcome === 'skipped') return;
-    this.#parts.log.warn('the routing script of a connector does not cope with an empty request', { connectorId, outcome, error });
+    this.#parts.log.warn('the routing script of a connector fails on an empty request', { connectorId, outcome, error });
   }
 
   /** What is ready to take calls. Errors: `invalid_connector`, `secret_refused`. */
