@@ -45,7 +45,7 @@ export async function newSettingsOf(call: Call, app: App): Promise<Settings> {
   // No setting has these names.
   if (!names.some((name) => /^(?:settings|configuration)$/i.test(name))) return settingsOf(value, 'settings');
   const stray = names.filter((name) => !SHOWN_MEMBERS.has(name.toLowerCase()));
-  if (stray.length > 0) throw invalidConnector(stray.slice(0, STRAY_MAX).map((name) => ({ field: name.slice(0, SETTING_NAME_LENGTH_MAX), description: 'Stands beside the settings. Give all of them in settings, or all of them without it.' })));
+  if (stray.length > 0) throw invalidConnector(stray.slice(0, STRAY_MAX).map((name) => ({ field: name.slice(0, SETTING_NAME_LENGTH_MAX), description: 'Given outside settings. Give all of them inside settings, or none.' })));
   return wrappedSettings(membersOf(value));
 }
 
@@ -78,7 +78,7 @@ function payloadText(body: unknown): string {
     return JSON.stringify(body);
   } catch {
     // Unlike reading, writing goes down level by level on the stack.
-    throw invalidConnector([{ field: 'body', description: 'Nested too deep.' }]);
+    throw invalidConnector([{ field: 'body', description: 'Nested too deeply.' }]);
   }
 }
 

@@ -33,7 +33,7 @@ export const receiveWebhook: Handler = async (call, app) => {
   if (!(body instanceof Uint8Array)) return body;
   const { authorize, wasRefused } = leadOf(call);
   const status = await webhooks.ingest.receive({ connectorId, path: call.path, headers: headersOf(call, app), query: queryOf(call), body, arrivedMs, ...(authorize !== null && { authorize }) }, () => call.request.signal);
-  if (status >= 500 && wasRefused()) throw new SkuaError('not_leader', 'This member leads no more.');
+  if (status >= 500 && wasRefused()) throw new SkuaError('not_leader', 'This member is no longer the leader.');
   return reply(call, status);
 };
 
@@ -98,14 +98,14 @@ function reply(call: Call, status: number, headers?: Readonly<Record<string, str
 const JSON_TYPE = /^(?:application\/json|[^\s/,]+\/[^\s/,]+\+json)$/;
 /** What GitHub sends unless told otherwise. */
 const FORM_TYPE = 'application/x-www-form-urlencoded';
-const FORM_REASON = `The call is form-encoded (${FORM_TYPE}), and connectors take JSON only. Set the content type of the webhook to application/json at its sender (at GitHub: Settings, Webhooks, Content type).`;
+const FORM_REASON = `The call is form-encoded (${FORM_TYPE}), but connectors accept JSON only. Set the content type of the webhook to application/json at its sender (on GitHub: Settings, Webhooks, Content type).`;
 /** Characters of a media type in a reason. */
 const TYPE_LENGTH_MAX = 100;
 
 /** The body is not read, and the status does not tell whether there is such a connector. */
 async function wrongType(call: Call, app: App, ingest: WebhookIngest, type: string): Promise<Reply> {
   const connectorId = connectorOf(call);
-  const reason = type === FORM_TYPE ? FORM_REASON : `The content type is ${type === '' ? 'missing' : `'${type.slice(0, TYPE_LENGTH_MAX)}'`}, and connectors take JSON only. Let the sender send application/json.`;
+  const reason = type === FORM_TYPE ? FORM_REASON : `The content type is ${type === '' ? 'missing' : `'${type.slice(0, TYPE_LENGTH_MAX)}'`}, but connectors accept JSON only. Have the sender send application/json.`;
   if (connectorId !== null) await ingest.refused?.(connectorId, 415, reason, headersOf(call, app).keys()).catch(() => {});
   // Whoever set the webhook up reads this at the sender, and can't be told in another way what to choose there. It tells nothing of the connector.
   return type === FORM_TYPE ? failure(new SkuaError('unsupported_media_type', reason), call, app) : reply(call, 415);

@@ -77,7 +77,7 @@ export function clusterOf(call: Call, app: App): ClusterFeature {
   const { cluster } = app.features;
   if (cluster !== null && cluster !== undefined) return cluster;
   call.methods = '';
-  throw new SkuaError('not_found', `There is nothing at ${call.path}: this node is a member of no cluster.`);
+  throw new SkuaError('not_found', `There is nothing at ${call.path}: this node is not a cluster member.`);
 }
 
 /** Errors: `not_found` where there are no persistent subscriptions. */
@@ -85,7 +85,7 @@ export function subscriptionsOf(call: Call, app: App): PersistentSubscriptions {
   const { subscriptions } = app.features;
   if (subscriptions !== null && subscriptions !== undefined) return subscriptions;
   call.methods = '';
-  throw new SkuaError('not_found', `There is nothing at ${call.path}: persistent subscriptions are not here.`);
+  throw new SkuaError('not_found', `There is nothing at ${call.path}: persistent subscriptions are not available.`);
 }
 
 /** Errors: `not_found` where connectors are switched off: their paths are unknown then. */
@@ -93,7 +93,7 @@ export function webhooksOf(call: Call, app: App): Webhooks {
   const { webhooks } = app.features;
   if (webhooks !== null && webhooks !== undefined) return webhooks;
   call.methods = '';
-  throw new SkuaError('not_found', `There is nothing at ${call.path}: connectors are switched off on this node.`);
+  throw new SkuaError('not_found', `There is nothing at ${call.path}: connectors are disabled on this node.`);
 }
 
 /** Errors: `not_found` where nothing is scheduled. */
@@ -108,7 +108,7 @@ export function autoScavengeOf(call: Call, app: App): AutoScavenge {
 export function ordersOf(app: App): NonNullable<AppFeatures['scavengeOrders']> {
   const { scavengeOrders } = app.features;
   if (scavengeOrders !== null && scavengeOrders !== undefined) return scavengeOrders;
-  throw new SkuaError('bad_request', 'This node takes no orders of a cluster: leave out clusterScavengeId and attempt');
+  throw new SkuaError('bad_request', 'This node accepts no orders from a cluster: leave out clusterScavengeId and attempt');
 }
 
 /** Errors: `not_found` where no backups are made. */
