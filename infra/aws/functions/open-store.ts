@@ -159,5 +159,5 @@ export const noScavenger: Scavenger = {
 };
 
 async function refuse(): Promise<never> {
-  throw new SkuaError('not_found', 'Scavenges are the business of another function.');
+  throw new SkuaError('not_found', 'Scavenges are handled by another function.');
 }
