@@ -166,7 +166,7 @@ describe('with a repository', () => {
       }
     }
     expect((await node.json('GET', '/admin/backups')).backups.map(({ id }: { id: string }) => id)).toEqual(made.slice(0, 1));
-    expect(node.log.lines.filter(({ level, message }) => level === 'warn' && message.includes('passed over'))).toMatchObject([{ message: expect.stringMatching(/ in .* ha(s a name|ve names) unknown to this store \(/) }]);
+    expect(node.log.lines.filter(({ level, message }) => level === 'warn' && message.includes('skipped, and left'))).toMatchObject([{ message: expect.stringMatching(/ in .* ha(s a name|ve names) unknown to this store \(/) }]);
     for (const stranger of strangers) expect(await readFile(stranger, 'utf8')).toBe('x');
   });
 
