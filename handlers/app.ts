@@ -167,12 +167,12 @@ function unroutable(call: Call): Reply {
   if (!hasDotSegment(call.path)) return slashRedirect(call);
   const segment = streamSegment(call.path);
   if (segment !== null) decodeSegment(segment);
-  throw new SkuaError('not_found', `There is nothing at ${call.path}. Paths are taken as they are sent: resolve . and .. before.`);
+  throw new SkuaError('not_found', `There is nothing at ${call.path}. Paths are not normalised: resolve . and .. first.`);
 }
 
 /** The router tolerates trailing slashes; here most are unknown paths, and those of streams are redirected. */
 function slashRedirect(call: Call): Reply {
-  if (!isSlashRedirect(call.path)) throw nothingAt(call.path, ' Leave the trailing slash out.');
+  if (!isSlashRedirect(call.path)) throw nothingAt(call.path, ' Leave out the trailing slash.');
   call.methods = APPEND_METHODS;
   const query = call.url.slice(call.origin.length + call.path.length);
   const base = baseOf(call);
@@ -212,7 +212,7 @@ function entriesOf(route: Route): readonly RouteEntry[] {
   router.all<IRequest & Call, [App]>(path, (call) => {
     call.methods = methods;
     if (call.method === 'OPTIONS') return empty(call, 200, 'OK');
-    throw new SkuaError('method_not_allowed', `${call.request.method} is not possible here. Use ${methods}.`);
+    throw new SkuaError('method_not_allowed', `${call.request.method} is not supported here. Use ${methods}.`);
   });
   ENTRIES.set(route, router.routes);
   return router.routes;

@@ -101,7 +101,7 @@ export class RequestAudit {
       this.#untold++;
       return;
     }
-    const more: AuditDetails = { ...entry.details, ...(repeats > 0 && { repeats }), ...(isMany && { others: 'more of this address are not told one by one' }), ...(this.#untold > 0 && { untold: this.#untold }) };
+    const more: AuditDetails = { ...entry.details, ...(repeats > 0 && { repeats }), ...(isMany && { others: 'more failures from this address are not recorded individually' }), ...(this.#untold > 0 && { untold: this.#untold }) };
     this.#untold = 0;
     this.#record(call, { ...entry, details: Object.keys(more).length === 0 ? null : more });
   }

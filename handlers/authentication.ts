@@ -139,14 +139,14 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
  */
 export function credentialsOf(header: string): Credentials | null {
   if (!header.startsWith(SCHEME)) return null;
-  if (header.length === SCHEME.length) throw malformed('There is nothing behind Basic in the Authorization header.');
+  if (header.length === SCHEME.length) throw malformed('The Authorization header has no credentials after Basic.');
   if (header.charCodeAt(SCHEME.length) !== SPACE) return null;
   if (header.length > CREDENTIALS_LENGTH_MAX) throw malformed(`The Authorization header has more than ${CREDENTIALS_LENGTH_MAX} characters.`);
   const text = header.slice(SCHEME.length + 1).trim();
-  if (text === '') throw malformed('There is nothing behind Basic in the Authorization header.');
+  if (text === '') throw malformed('The Authorization header has no credentials after Basic.');
   if ((text.length & 3) !== 0 || !BASE64.test(text)) {
     if (text.includes(COMMA)) return null;
-    throw malformed('What follows Basic in the Authorization header is no Base64.');
+    throw malformed('The Authorization header is not Base64 after Basic.');
   }
   const decoded = utf8Of(atob(text));
   for (let i = 0; i < decoded.length; i++) {
@@ -180,11 +180,11 @@ function trustedPrincipalOf(request: Request, { options: { trustedAuthHeader: he
   const value = request.headers.get(header);
   if (value === null || server.isTrustedProxy?.(request) !== true) return null;
   if (value.length > TRUSTED_LENGTH_MAX) throw malformedTrust(header, `The value has more than ${TRUSTED_LENGTH_MAX} characters.`);
-  if (isRepeated(server.rawHeadersOf?.(request) ?? [], header.toLowerCase())) throw malformedTrust(header, 'It came more than once.');
+  if (isRepeated(server.rawHeadersOf?.(request) ?? [], header.toLowerCase())) throw malformedTrust(header, 'It was sent more than once.');
   const [user = '', groups = '', ...more] = utf8Of(value).split(';');
   const name = user.trim();
   // A comma in the name comes from a header that was sent twice, too.
-  if (name === '' || name.includes(',') || more.length > 0) throw malformedTrust(header, 'It must be one user, and behind a semicolon the groups.');
+  if (name === '' || name.includes(',') || more.length > 0) throw malformedTrust(header, 'It must be one user, followed by a semicolon and the groups.');
   return { name, roles: groups.split(',').map((group) => group.trim()).filter((group) => group !== '') };
 }
 

@@ -144,7 +144,7 @@ export function notLeaderReply(): Reply {
 export function failedFor(passage: Passage | null, error: unknown): { readonly error: unknown } | null {
   if (passage === null || !isForOthers(error)) return { error };
   if (!passage.hasWritten) return null;
-  return { error: new SkuaError('commit_outcome_unknown', 'The lead changed while the request was carried out, and a part of it was done: look, and send it again.', {}, error) };
+  return { error: new SkuaError('commit_outcome_unknown', 'The leader changed during the request, and part of it was carried out: check the result and send it again.', {}, error) };
 }
 
 /** The client asks for the leader alone. */

@@ -63,7 +63,7 @@ async function metricsReply(request: Request, { metrics }: StartingParts): Promi
 
 function notReady(work: StartUpWork | null): Reply {
   const seconds = Math.max(RETRY_AFTER_SECONDS, Math.min(60, Math.ceil(work?.remainingSeconds ?? 0)));
-  const detail = `The node is starting${work === null ? '' : ` (${work.phase})`}. Try again in ${seconds} seconds; GET /health/ready shows how far it is.`;
+  const detail = `The node is starting${work === null ? '' : ` (${work.phase})`}. Try again in ${seconds} seconds; GET /health/ready shows its progress.`;
   return {
     status: 503, statusText: 'Server Is Not Ready', headers: { ...commonHeaders(''), 'content-type': 'application/problem+json; charset=utf-8', 'cache-control': 'no-store', 'retry-after': String(seconds) },
     body: JSON.stringify({ code: 'not_ready', title: 'Server Is Not Ready', detail }),

@@ -53,9 +53,9 @@ const PEM_LENGTH_MAX = 4_096;
 function ed25519Key(text: string): KeyObject {
   const pem = text.trim();
   const match = pem.length > PEM_LENGTH_MAX ? null : /^-----BEGIN ([A-Z0-9 ]+)-----\s([A-Za-z0-9+/=\s]+)\s-----END ([A-Z0-9 ]+)-----$/.exec(pem);
-  if (match === null) throw refusedKey('It is no public key in PEM.');
+  if (match === null) throw refusedKey('It is not a public key in PEM.');
   const [, begun, body, ended] = match;
-  if (begun !== 'PUBLIC KEY' || ended !== begun) throw refusedKey(`It holds a ${begun!.toLowerCase()}, and a public key is needed.`);
+  if (begun !== 'PUBLIC KEY' || ended !== begun) throw refusedKey(`It holds a ${begun!.toLowerCase()}, but a public key is needed.`);
   const key = Buffer.from(body!, 'base64');
   try {
     const object = createPublicKey({ key, format: 'der', type: 'spki' });
@@ -63,7 +63,7 @@ function ed25519Key(text: string): KeyObject {
   } catch {
     // The cause is a text of the cryptography library that helps nobody.
   }
-  throw refusedKey('It holds a key of another kind: only Ed25519 is understood.');
+  throw refusedKey('It holds a key of another type: only Ed25519 is supported.');
 }
 
 function refusedKey(message: string): SkuaError {

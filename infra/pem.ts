@@ -12,8 +12,8 @@ export function certificatesIn(bytes: Buffer, countMax: number): X509Certificate
   }
   return text.split(BEGIN, countMax + 1).slice(1).map((block, i) => {
     const end = block.indexOf(END);
-    if (end < 0) throw new Error(`Certificate ${i + 1} in the file has no end.`);
-    return parse(BEGIN + block.slice(0, end) + END, `Certificate ${i + 1} in the file can not be read.`);
+    if (end < 0) throw new Error(`Certificate ${i + 1} in the file has no end marker.`);
+    return parse(BEGIN + block.slice(0, end) + END, `Certificate ${i + 1} in the file cannot be read.`);
   });
 }
 

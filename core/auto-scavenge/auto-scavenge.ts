@@ -157,7 +157,7 @@ class Driver implements AutoScavenge {
 
   #failed(error: unknown): void {
     const isOfRole = isSkuaError(error, 'not_leader') || isSkuaError(error, 'wrong_expected_version') || isSkuaError(error, 'store_closed');
-    this.#notes.write(note(isOfRole ? 'info' : 'warn', 'this slice of work ended early; the next one goes on from what is stored', { error: String(error) }));
+    this.#notes.write(note(isOfRole ? 'info' : 'warn', 'this slice of work ended early; the next one continues from the stored state', { error: String(error) }));
   }
 }
 

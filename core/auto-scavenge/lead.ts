@@ -100,7 +100,7 @@ export class Lead {
 
   /** This node does not lead, or is off: what is stored may change without it. */
   forget(why: string | null): void {
-    if (this.#state !== null) this.#notes.write(note('info', 'this node goes on without driving the scavenges', { why: why ?? 'another node leads' }));
+    if (this.#state !== null) this.#notes.write(note('info', 'this node no longer drives the scavenges', { why: why ?? 'another node leads' }));
     this.#state = null;
     this.#stamp = null;
     this.#leadsSinceMs = null;
@@ -112,7 +112,7 @@ export class Lead {
     for (const fact of decision.events) {
       const stamp = this.#stamp;
       // What is there now is not known.
-      if (stamp === null) throw new SkuaError('wrong_expected_version', 'What is stored must be read anew first.', { stream: CYCLES_STREAM, expected: state.version, actual: NO_STREAM });
+      if (stamp === null) throw new SkuaError('wrong_expected_version', 'The stored state must be read again first.', { stream: CYCLES_STREAM, expected: state.version, actual: NO_STREAM });
       // The lead may have been lost during a call.
       if (!this.isLeader()) throw this.notLeader();
       this.#stamp = null;

@@ -39,7 +39,7 @@ function pause(state: State, world: World): Decision {
     case 'Starting':
     case 'Monitoring': {
       const node = nodeKey(state.cycle!.designated!.node);
-      const decided = store(state, { type: '$pause-requested', atMs }, { answer: 'accepted', notes: [note('info', 'a pause was asked for: the scavenge of the node is stopped', { node })] });
+      const decided = store(state, { type: '$pause-requested', atMs }, { answer: 'accepted', notes: [note('info', 'a pause was requested: the scavenge of the node is being stopped', { node })] });
       return { ...decided, effects: assess(decided.state, world).effects };
     }
     case 'Pausing': return stay(state, { answer: 'accepted', effects: assess(state, world).effects });
@@ -114,16 +114,16 @@ function waiting(given: State, view: NodesView, world: World): Decision {
   const dueMs = schedule === null || anchorMs === null ? null : world.next(schedule, anchorMs);
   if (dueMs === null || dueMs > nowMs) return stay(state);
   const health = healthOf(view);
-  if (health !== 'healthy') return stay(state, { notes: [note('info', 'a cycle is due; it begins as soon as the cluster has its members', { health, clusterSize: view.clusterSize })] });
+  if (health !== 'healthy') return stay(state, { notes: [note('info', 'a cycle is due; it starts as soon as all cluster members are present', { health, clusterSize: view.clusterSize })] });
   const members = view.members.map(({ node }) => node);
   const { freshId: clusterScavengeId } = world;
   return store(state, { type: '$cluster-scavenge-started', clusterScavengeId, members, atMs: nowMs },
-    { notes: [note('info', 'a cycle begins', { clusterScavengeId, members: members.map(nodeKey) })] });
+    { notes: [note('info', 'a cycle starts', { clusterScavengeId, members: members.map(nodeKey) })] });
 }
 
 function choosing(state: State, cycle: Cycle, view: NodesView, world: World): Decision {
   const health = healthOf(view);
-  if (health !== 'healthy' && !isShortForGood(state.seen, world)) return stay(state, { notes: [note('info', 'the cycle goes on as soon as the cluster has its members', { health, clusterSize: view.clusterSize })] });
+  if (health !== 'healthy' && !isShortForGood(state.seen, world)) return stay(state, { notes: [note('info', 'the cycle continues as soon as all cluster members are present', { health, clusterSize: view.clusterSize })] });
   const remaining = remainingOf(cycle);
   const { id: clusterScavengeId, members } = cycle;
   if (remaining.length === 0) {
@@ -162,7 +162,7 @@ function atNode(state: State, cycle: Cycle, designated: Designation, world: Worl
     }
     // Away for so long when its turn came that it need not be asked. Once it was asked a run may go on there, and only its silence counts.
     const awaySinceMs = absentSinceMs.get(nodeKey(node));
-    if (silentSinceMs === null && awaySinceMs !== undefined && monotonicMs - awaySinceMs >= nodeLostAfterMs) return ended(state, designated, 'Errored', world, 'the node has been away for too long');
+    if (silentSinceMs === null && awaySinceMs !== undefined && monotonicMs - awaySinceMs >= nodeLostAfterMs) return ended(state, designated, 'Errored', world, 'the node has been unreachable for too long');
   }
   const isRenewing = silentSinceMs === null || monotonicMs - silentSinceMs < nodeLostAfterMs * RENEWING_SHARE;
   const order = { clusterScavengeId: cycle.id, attempt };
@@ -180,7 +180,7 @@ function resigning(state: State, designated: Designation, view: NodesView, world
 }
 
 function pausing(state: State, cycle: Cycle, designated: Designation | null, world: World): Decision {
-  if (designated === null) return store(state, { type: '$paused', atMs: world.nowMs }, { notes: [note('info', 'there is no node scavenge to stop any more: paused')] });
+  if (designated === null) return store(state, { type: '$paused', atMs: world.nowMs }, { notes: [note('info', 'no node scavenge is left to stop: paused')] });
   const { node, attempt, scavengeId } = designated;
   const order = { clusterScavengeId: cycle.id, attempt: cycle.stopAttempt };
   return stay(state, { effects: [{ kind: 'stop', node, order, attempt, scavengeId }] });
@@ -199,11 +199,11 @@ export function started(state: State, reply: StartReply, world: World): Decision
       return store(heard(state), { type: '$node-scavenge-started', node: designated.node, scavengeId: reply.scavengeId, atMs: world.nowMs },
         { notes: [note('info', 'a node scavenge was started', { node, scavengeId: reply.scavengeId })] });
     case 'busy':
-      return stay(heard(state), { notes: [note('info', 'the node is busy with another scavenge or a backup, whose end is waited for', { node })] });
+      return stay(heard(state), { notes: [note('info', 'the node is busy with another scavenge or a backup; waiting for it to finish', { node })] });
     case 'late':
       return again(state, designated, world, 'the node has seen a newer order than ours');
     default:
-      return unanswered(state, designated, world, note('info', 'a node scavenge could not be started; it is tried again', { node, why: reply.kind, error: reply.reason }));
+      return unanswered(state, designated, world, note('info', 'a node scavenge could not be started; will retry', { node, why: reply.kind, error: reply.reason }));
   }
 }
 
@@ -211,13 +211,13 @@ export function asked(state: State, reply: AskReply, world: World): Decision {
   const designated = state.cycle!.designated!;
   const { scavengeId } = designated;
   const node = nodeKey(designated.node);
-  if (reply.kind === 'unknown') return unanswered(state, designated, world, note('info', 'how the node scavenge stands is not known; it is asked again', { node, scavengeId, error: reply.reason }));
+  if (reply.kind === 'unknown') return unanswered(state, designated, world, note('info', 'the state of the node scavenge is unknown; will ask again', { node, scavengeId, error: reply.reason }));
   // Nothing was started yet as far as we know: the node is there again, that was the question.
   if (scavengeId === null) return stay(heard(state), { notes: [note('info', 'the node can be reached again', { node })] });
   const foreign = reply.other === null ? [] : [note('warn', 'the last scavenge of the node is not the one that was started', { node, scavengeId, last: reply.other })];
   switch (reply.kind) {
-    case 'running': return stay(heard(state), { notes: foreign.length > 0 ? foreign : [note('debug', 'the node scavenge goes on', { node, scavengeId })] });
-    case 'gone': return again(state, designated, world, 'the node scavenge does not go on, for a reason that is not known');
+    case 'running': return stay(heard(state), { notes: foreign.length > 0 ? foreign : [note('debug', 'the node scavenge continues', { node, scavengeId })] });
+    case 'gone': return again(state, designated, world, 'the node scavenge has not continued, for an unknown reason');
     default: return ended(state, designated, reply.kind, world, foreign.length > 0 ? 'by a later scavenge' : 'by its scavenge');
   }
 }
@@ -228,7 +228,7 @@ function stopped(state: State, reply: StopReply, world: World): Decision {
   switch (reply.kind) {
     case 'stopped': return store(state, { type: '$paused', atMs: world.nowMs }, { notes: [note('info', 'the node scavenge has stopped: paused', { node })] });
     case 'stopping': return stay(heard(state), { notes: [note('info', 'the node scavenge is being stopped', { node })] });
-    default: return unanswered(state, designated, world, note('info', 'a node scavenge could not be stopped; it is tried again', { node, why: reply.kind, error: reply.reason }));
+    default: return unanswered(state, designated, world, note('info', 'a node scavenge could not be stopped; will retry', { node, why: reply.kind, error: reply.reason }));
   }
 }
 
@@ -246,11 +246,11 @@ function unanswered(state: State, designated: Designation, world: World, line: N
 function again(state: State, designated: Designation, world: World, why: string): Decision {
   const { node, tries, scavengeId } = designated;
   if (tries >= TRIES_MAX) return ended(state, designated, 'Errored', world, `${why}, ${tries} times in a row`);
-  return store(state, { type: '$node-designated', node, atMs: world.nowMs }, { notes: [note('info', `${why}: it is started again`, { node: nodeKey(node), scavengeId, tries })] });
+  return store(state, { type: '$node-designated', node, atMs: world.nowMs }, { notes: [note('info', `${why}: it is restarted`, { node: nodeKey(node), scavengeId, tries })] });
 }
 
 /** The node's part of the cycle is over. */
 export function ended(state: State, { node, scavengeId }: Designation, result: NodeResult, world: World, why: string): Decision {
   return store(state, { type: '$node-scavenge-completed', node, result, atMs: world.nowMs },
-    { notes: [note(result === 'Success' ? 'info' : 'warn', 'the part of a node is complete', { node: nodeKey(node), scavengeId, result, why })] });
+    { notes: [note(result === 'Success' ? 'info' : 'warn', 'a node has completed its part', { node: nodeKey(node), scavengeId, result, why })] });
 }

@@ -84,15 +84,15 @@ async function* blobParts(looked: LookedInto): AsyncGenerator<Part, void, undefi
   const content = blobFile(reader, blob);
   const format = await world.formatOf('', content);
   if (format === null) {
-    yield note('The content is of no kind that is known by its beginning: the manifest of a backup names the file that it is of.');
+    yield note('The content is of an unknown kind: the manifest of a backup names the file it belongs to.');
     return;
   }
-  yield note(`The content: ${format.title}. Offsets are those in the content.`);
+  yield note(`The content: ${format.title}. Offsets are relative to the content.`);
   yield* format.parts({ ...looked, file: content, localPath: null });
 }
 
 const SHIPPED: FileFormat = {
-  kind: 'shipped-log', title: 'log that was shipped behind a backup', names: [/(?<=^|\/)shipped\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/\d{20}$/], begins: (head) => decodeText(head.subarray(0, 8)) === 'SkuaShip',
+  kind: 'shipped-log', title: 'log shipped after a backup', names: [/(?<=^|\/)shipped\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/\d{20}$/], begins: (head) => decodeText(head.subarray(0, 8)) === 'SkuaShip',
   async *parts({ file, key, world }) {
     const bytes = await wholeOf(file);
     const sealer = await sealerIn(world);
@@ -105,7 +105,7 @@ const SHIPPED: FileFormat = {
     yield section('shipped log', { backupId: manifestId, startPosition: from, endPosition: to, previousEndPosition: previousEnd ?? from, shippedMs, isCompressed, isSealed: sealer !== null });
     const bytesOfLog = log();
     const records = new BlockFile({ path: key, size: bytesOfLog.length, blockBytes: bytesOfLog.length, block: async () => bytesOfLog });
-    yield note('Offsets are those in the log that it holds.');
+    yield note('Offsets are relative to the log it holds.');
     yield* recordParts({ file: records, from: 0, to: records.size, position: from });
   },
 };
@@ -118,9 +118,9 @@ const NODE_ID: FileFormat = { kind: 'node-id', title: 'id of the directory, whic
 export const BACKUP_FORMATS: readonly FileFormat[] = [
   REPOSITORY, BLOB, SHIPPED, NODE_ID,
   documentFormat('backup', 'manifest of a backup', /(?<=^|\/)manifests\/\d{15}-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, manifestShape),
-  documentFormat('backup-intent', 'sign of a backup that runs', /(?<=^|\/)active\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, intentShape),
-  documentFormat('prune-intent', 'sign of a prune that runs', /(?<=^|\/)pruning\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, intentShape),
-  documentFormat('proven-backup', 'backup that a drill has proved', /(?<=^|\/)proven$/, provenShape),
+  documentFormat('backup-intent', 'heartbeat of a running backup', /(?<=^|\/)active\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, intentShape),
+  documentFormat('prune-intent', 'heartbeat of a running prune', /(?<=^|\/)pruning\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, intentShape),
+  documentFormat('proven-backup', 'backup tested by a drill', /(?<=^|\/)proven$/, provenShape),
   documentFormat('unreferenced-blobs', 'content that no backup needs', /(?<=^|\/)unreferenced$/, unreferencedShape),
-  documentFormat('suspect-blobs', 'content that is damaged', /(?<=^|\/)suspect$/, suspectShape),
+  documentFormat('suspect-blobs', 'damaged content', /(?<=^|\/)suspect$/, suspectShape),
 ];

@@ -136,7 +136,7 @@ export class ByteBudget {
       if (slowest === null) return;
       this.#arriving.delete(slowest);
       // What it gives back serves those who wait, here and now.
-      slowest.sender!.makeWay(this.#refusal(' This one came so slowly that others needed its room.'));
+      slowest.sender!.makeWay(this.#refusal(' This one arrived too slowly, and others needed its memory.'));
     }
   }
 
@@ -275,12 +275,12 @@ export class ByteBudget {
 
   #refusal(why = ''): SkuaError {
     const { of, totalBytes } = this.options;
-    return new SkuaError('too_busy', `The ${of} under way hold all of the ${totalBytes} bytes that they may.${why} Try again in a moment, or with less at once.`, { limit: totalBytes });
+    return new SkuaError('too_busy', `The ${of} in progress use all ${totalBytes} bytes available to them.${why} Try again in a moment, or with less at once.`, { limit: totalBytes });
   }
 }
 
 function goneError(): SkuaError {
-  return new SkuaError('aborted', 'The client went away.');
+  return new SkuaError('aborted', 'The client disconnected.');
 }
 
 /** What a share stands for, where that may end by itself. */

@@ -115,7 +115,7 @@ export class PageBytes {
   /** Throws `aborted` once there is nobody left to read for. */
   checkReader(): void {
     const { share, signal } = this.limits;
-    if (share?.isClosed === true || signal?.aborted === true) throw new SkuaError('aborted', 'The client went away while its page was read.');
+    if (share?.isClosed === true || signal?.aborted === true) throw new SkuaError('aborted', 'The client disconnected while its page was being read.');
   }
 
   #linkBytes(nameBytes: number): number {

@@ -71,7 +71,7 @@ export function optional<T>(inner: Shape<T>): Shape<T | undefined> {
 
 export function listOf<T>(inner: Shape<T>, most: number): Shape<readonly T[]> {
   return (value, member) => {
-    if (!Array.isArray(value)) return { member, why: value === undefined ? 'is missing' : 'is no list' };
+    if (!Array.isArray(value)) return { member, why: value === undefined ? 'is missing' : 'is not an array' };
     if (value.length > most) return { member, why: `has ${value.length} entries, more than the ${most} that there can be` };
     for (let i = 0; i < value.length; i++) {
       const wrong = inner(value[i], `${member}[${i}]`);
@@ -85,7 +85,7 @@ export function listOf<T>(inner: Shape<T>, most: number): Shape<readonly T[]> {
 export function record<T extends object>(members: { readonly [K in keyof Required<T>]: Shape<T[K]> }): Shape<T> {
   const shapes = Object.entries(members) as readonly [string, Shape<unknown>][];
   return (value, member) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return { member, why: value === undefined ? 'is missing' : 'is no object' };
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return { member, why: value === undefined ? 'is missing' : 'is not an object' };
     for (const [name, inner] of shapes) {
       const wrong = inner(Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined, member === '' ? name : `${member}.${name}`);
       if (wrong !== null) return wrong;
@@ -97,7 +97,7 @@ export function record<T extends object>(members: { readonly [K in keyof Require
 /** Any number of members up to `most`, whose names the expression matches. */
 export function mapOf<T>(names: RegExp, inner: Shape<T>, most: number): Shape<Readonly<Record<string, T>>> {
   return (value, member) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return { member, why: value === undefined ? 'is missing' : 'is no object' };
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return { member, why: value === undefined ? 'is missing' : 'is not an object' };
     const entries = Object.entries(value as Record<string, unknown>);
     if (entries.length > most) return { member, why: `has ${entries.length} members, more than the ${most} that there can be` };
     for (const [name, one] of entries) {
@@ -116,5 +116,5 @@ export function also<T>(inner: Shape<T>, more: (value: T) => Wrong | null): Shap
 
 /** `"<member>" <why>`, with the document itself where `member` is empty. */
 export function wrongText({ member, why }: Wrong): string {
-  return member === '' ? `holds a document that ${why}` : `has a member that is not sound: ${member} ${why}`;
+  return member === '' ? `contains a document that ${why}` : `has an invalid member: ${member} ${why}`;
 }

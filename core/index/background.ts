@@ -84,7 +84,7 @@ export class Background {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#loggedMs < RETRY_MS) return;
     this.#loggedMs = nowMs;
-    this.#log.error(`${this.#what} failed; it is tried again.`, { error, retryMs: RETRY_MS });
+    this.#log.error(`${this.#what} failed; will retry.`, { error, retryMs: RETRY_MS });
   }
 
   async #rest(): Promise<void> {

@@ -63,7 +63,7 @@ export class ExistenceFilter {
       // would come back with a power loss, and new streams will stand where it says that all have been added.
       filter.#checkpoint = Math.min(shown, options.logEnd);
       await filter.#writeCheckpoint(filter.#checkpoint);
-    } else options.log.warn('The stream existence filter on disk is discarded and built anew.', { path: EXISTENCE_DATA_PATH, reason: wrong });
+    } else options.log.warn('The stream existence filter on disk is discarded and rebuilt.', { path: EXISTENCE_DATA_PATH, reason: wrong });
     return filter;
   }
 

@@ -44,7 +44,7 @@ async function* tableParts({ file, key, world: { digests } }: LookedInto): Async
   }
   if (wrong !== null) yield damageOf(wrong, Math.max(0, file.size - 144));
   else if (await checkMd5(file, digests, async () => {})) yield section('checksum', { fits: true });
-  else yield { kind: 'damage', offset: 0, error: tableCorrupt(key, 'has an MD5 that does not fit its bytes') };
+  else yield { kind: 'damage', offset: 0, error: tableCorrupt(key, 'has an MD5 that does not match its bytes') };
 }
 
 /** The shape of a table; where its end is damaged, as many entries as there may be. */
@@ -70,21 +70,21 @@ const EXISTENCE: FileFormat = { kind: 'existence-filter', title: 'stream existen
 async function* filterParts({ file }: LookedInto): AsyncGenerator<Part, void, undefined> {
   const head = await file.read(0, LINE_BYTES);
   const header = readBloomHeader(head, file.size);
-  if (header === null) throw filterCorrupt(file.path, `has a header that is none, or does not fit its ${file.size} bytes`, 0);
+  if (header === null) throw filterCorrupt(file.path, `has an invalid header, or one that does not match its ${file.size} bytes`, 0);
   yield section('header', { filterBytes: header.logicalBytes, rebuilds: header.rebuilds, lines: file.size / LINE_BYTES });
   let used = 0;
   let damaged = 0;
   const buffer = new Uint8Array(READ_BYTES);
   for (let at = LINE_BYTES; at < file.size;) {
     const bytes = await file.read(at, Math.min(READ_BYTES, file.size - at), buffer);
-    if (bytes.length === 0) throw filterCorrupt(file.path, 'ends within its lines', at);
+    if (bytes.length === 0) throw filterCorrupt(file.path, 'ends in the middle of a line', at);
     for (let line = 0; line + LINE_BYTES <= bytes.length; line += LINE_BYTES) {
       // Most of a large filter is.
       if (isUnused(bytes, line)) continue;
       used++;
       if (isLineSound(bytes, line)) continue;
       damaged++;
-      if (damaged === 1) yield { kind: 'damage', offset: at + line, error: filterCorrupt(file.path, 'has a line that does not fit its hash', at + line) };
+      if (damaged === 1) yield { kind: 'damage', offset: at + line, error: filterCorrupt(file.path, 'has a line that does not match its hash', at + line) };
     }
     at += bytes.length;
   }
@@ -98,15 +98,15 @@ function isUnused(bytes: Uint8Array, line: number): boolean {
 }
 
 function filterCorrupt(path: string, what: string, offset: number): SkuaError {
-  return new SkuaError('index_corrupt', `The filter ${path} ${what}. The node repairs it, or makes it anew; if this comes back, check the disk.`, { path, offset });
+  return new SkuaError('index_corrupt', `The filter ${path} ${what}. The node repairs or rebuilds it; if this recurs, check the disk.`, { path, offset });
 }
 
 const EXISTENCE_CHECKPOINT: FileFormat = {
   kind: 'checkpoint', title: 'checkpoint of the stream existence filter', names: [/(?<=^|\/)streamExistenceFilter\.chk$/],
   async *parts({ file }) {
     const bytes = await file.read(0, 8);
-    if (bytes.length < 8) throw new SkuaError('checkpoint_corrupt', `${file.path} has ${bytes.length} bytes instead of 8: the filter is made anew.`, { file: file.path, offset: bytes.length });
-    yield section('checkpoint', { position: i64(bytes, 0), meaning: i64(bytes, 0) < 0 ? 'the filter is not complete' : 'streams of all records below are in the filter' });
+    if (bytes.length < 8) throw new SkuaError('checkpoint_corrupt', `${file.path} has ${bytes.length} bytes instead of 8: the filter is rebuilt.`, { file: file.path, offset: bytes.length });
+    yield section('checkpoint', { position: i64(bytes, 0), meaning: i64(bytes, 0) < 0 ? 'the filter is not complete' : 'the filter covers the streams of all records below' });
   },
 };
 

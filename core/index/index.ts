@@ -172,7 +172,7 @@ export class StreamIndex {
     const { oldest } = this.#memory;
     if (oldest === undefined) return false;
     if (this.#tables.unmerged >= UNMERGED_TABLES_MAX && !this.#merging.hasEnded) {
-      throw new SkuaError('too_busy', `${UNMERGED_TABLES_MAX} index tables wait to be merged, and no more are written. Look in the log for merges that fail, and end the backup that holds the files if there is one; writes are taken again after a merge.`, { limit: UNMERGED_TABLES_MAX });
+      throw new SkuaError('too_busy', `${UNMERGED_TABLES_MAX} index tables are waiting to be merged, so no more are written. Check the log for failed merges, and stop the backup that holds the files if there is one; writes are accepted again after a merge.`, { limit: UNMERGED_TABLES_MAX });
     }
     await this.#tables.write(oldest.table.columns(), oldest, { signal: this.#ending.signal }, () => {
       this.#memory.written(oldest);
@@ -329,7 +329,7 @@ export class StreamIndex {
     const releaseMerges = await this.holdMerges();
     this.#existenceHolds++;
     // Flushes follow one another, so that none is under way behind this one.
-    await this.#existence?.flush().catch((error: unknown) => this.#ports.log.warn('The stream existence filter could not be written before a backup; it goes with it as it is on disk.', { error }));
+    await this.#existence?.flush().catch((error: unknown) => this.#ports.log.warn('The stream existence filter could not be written before a backup; the backup includes it as it is on disk.', { error }));
     let isHeld = true;
     return () => {
       if (!isHeld) return;
@@ -382,5 +382,5 @@ export class StreamIndex {
 /** The log itself is sound when a table can't be written, so no error may look as if it were not. */
 function refuse(error: unknown): never {
   if (isSkuaError(error, 'disk_full') || isSkuaError(error, 'too_busy')) throw error;
-  throw new SkuaError('io_error', 'The index could not be written, and no more entries fit into memory. Look at the disk; writes are taken again as soon as it works.', {}, error);
+  throw new SkuaError('io_error', 'The index could not be written, and no more entries fit into memory. Check the disk; writes are accepted again as soon as it works.', {}, error);
 }

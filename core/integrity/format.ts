@@ -17,12 +17,12 @@ import { parseEventProof } from './format/event-proof.ts';
 const ENTRIES_AT_ONCE = 16_384;
 
 const CHAIN: FileFormat = {
-  kind: 'proof-chain', title: 'beginning of a chain of hashes', names: [/(?<=^|\/)(?:proofs\/)?chain$/], begins: (head) => decodeText(head).includes(`"${CHAIN_FORMAT}"`),
+  kind: 'proof-chain', title: 'start of a hash chain', names: [/(?<=^|\/)(?:proofs\/)?chain$/], begins: (head) => decodeText(head).includes(`"${CHAIN_FORMAT}"`),
   async *parts({ file }) {
     const bytes = await wholeOf(file);
     const chain = jsonOf(bytes);
     if (chain !== undefined) yield* documentParts(chain, 'chain');
-    else yield* undecoded(bytes, new SkuaError('proof_damaged', `${file.path} is no JSON. Restore the file from a backup.`, { path: file.path }));
+    else yield* undecoded(bytes, new SkuaError('proof_damaged', `${file.path} is not JSON. Restore the file from a backup.`, { path: file.path }));
   },
 };
 
@@ -50,10 +50,10 @@ const LEAVES: FileFormat = {
   },
 };
 
-const KINDS: Readonly<Record<number, string>> = { [REWRITTEN]: 'chunk files were replaced', [VOID]: 'a rewriting did not take effect', [CUT]: 'the log was cut back' };
+const KINDS: Readonly<Record<number, string>> = { [REWRITTEN]: 'chunk files were replaced', [VOID]: 'a rewrite did not take effect', [CUT]: 'the log was truncated' };
 
 const RECEIPT: FileFormat = {
-  kind: 'proof-receipt', title: 'receipt of what a scavenge has removed', names: [/(?<=^|\/)(?:proofs\/)?receipt-\d{10}$/], begins: (head) => decodeText(head.subarray(0, 8)) === 'SkuaGone',
+  kind: 'proof-receipt', title: 'receipt for what a scavenge removed', names: [/(?<=^|\/)(?:proofs\/)?receipt-\d{10}$/], begins: (head) => decodeText(head.subarray(0, 8)) === 'SkuaGone',
   async *parts({ file, world }) {
     const { kind, number, first, last, target, count, timeMs, entries, before, head } = decodeReceiptHeader(sha256By(world.digests), file.path, (await file.read(0, RECEIPT_HEADER_BYTES)).slice());
     const place: Fields = kind === REWRITTEN ? { firstChunk: first, lastChunk: last, newChunkId: guidToText(target, 0) } : kind === CUT ? { cutPosition: first } : { voidReceipt: first };
@@ -89,9 +89,9 @@ async function* entryParts({ file, from, entryBytes, count, expected, digest, en
     at += bytes.length - bytes.length % entryBytes;
     if (bytes.length < entryBytes) throw proofDamaged(file.path, `ends before the ${count} entries that its header counts`, at);
   }
-  if (file.size > end) throw proofDamaged(file.path, `has ${file.size - end} bytes behind its entries`, end);
+  if (file.size > end) throw proofDamaged(file.path, `has ${file.size - end} bytes after its entries`, end);
   if (isSame(digest.finish(), expected)) yield section('checksum', { fits: true });
-  else yield { kind: 'damage', offset: from, error: proofDamaged(file.path, 'has entries that are not as they were written', from) };
+  else yield { kind: 'damage', offset: from, error: proofDamaged(file.path, 'has entries that were changed or damaged', from) };
 }
 
 function proofDamaged(path: string, what: string, offset: number): SkuaError {
@@ -111,7 +111,7 @@ async function chunkSizeOf({ open }: FormatWorld): Promise<number | null> {
 }
 
 const ANCHORS: FileFormat = {
-  kind: 'proof-anchors', title: 'anchors of a chain of hashes', names: [], begins: (head) => decodeText(head).includes(`"${ANCHOR_FORMAT}"`),
+  kind: 'proof-anchors', title: 'anchors of a hash chain', names: [], begins: (head) => decodeText(head).includes(`"${ANCHOR_FORMAT}"`),
   async *parts({ file }) {
     const bytes = await wholeOf(file);
     const one = jsonOf(bytes);
@@ -139,7 +139,7 @@ const EVENT: FileFormat = {
     const bytes = decodeBase64(proof.record)!;
     const frame = new RecordFrame();
     const length = bytes.length < RECORD_BYTES_MIN ? -1 : i32(bytes, 0);
-    if (!isRecordLength(length) || length + 4 !== bytes.length) throw new SkuaError('proof_invalid', `${file.path} holds something else than a record.`, { where: file.path });
+    if (!isRecordLength(length) || length + 4 !== bytes.length) throw new SkuaError('proof_invalid', `${file.path} does not hold a record.`, { where: file.path });
     const framed = new Uint8Array(length + FRAME_BYTES);
     framed.set(bytes);
     Object.assign(frame, { bytes: framed, at: 4, length, position: i64(framed, 6), next: 0 });

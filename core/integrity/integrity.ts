@@ -25,7 +25,7 @@ export interface VerifySummary {
 export async function* verifyDirectory(options: VerifyOptions): AsyncGenerator<VerifyFinding | VerifyNote | VerifyProgress, VerifySummary> {
   const run = new VerifyRun(options);
   const names = await options.storage.list('');
-  if (!names.some((name) => name === 'writer.chk' || isChunkName(name))) throw new SkuaError('file_not_found', 'There is no database in this directory: it holds neither writer.chk nor chunk files.');
+  if (!names.some((name) => name === 'writer.chk' || isChunkName(name))) throw new SkuaError('file_not_found', 'There is no database in this directory: it has neither writer.chk nor chunk files.');
   const lock = await options.storage.lock();
   try {
     const log = yield* verifyChunks(run, names);
@@ -49,7 +49,7 @@ async function* verifyScavengeDatabase(run: VerifyRun): AsyncGenerator<VerifyPro
   if (bytes === null) return;
   yield { kind: 'progress', phase: 'scavenge-database', bytesDone: 0, bytesTotal: bytes };
   const found = states?.check('thorough') ?? null;
-  for (const what of found ?? []) run.add('error', 'scavenge_database_corrupt', DATABASE, null, `The scavenge database is damaged: ${what}. The next scavenge removes it and learns everything anew; nothing else is lost.`);
+  for (const what of found ?? []) run.add('error', 'scavenge_database_corrupt', DATABASE, null, `The scavenge database is damaged: ${what}. The next scavenge removes it and rebuilds it from the log; nothing else is lost.`);
   if (found === null) run.note('scavenge_database_unchecked', DATABASE, { offset: 0, bytes }, `${DATABASE} was not checked.`);
-  else if (found.length === 0) run.note('scavenge_database_values', DATABASE, {}, `${DATABASE}: structure, indexes and types are sound. Its pages have no checksums, so a value in it that changed within its bounds is not found; delete index/scavenging where in doubt: the next scavenge learns everything anew.`);
+  else if (found.length === 0) run.note('scavenge_database_values', DATABASE, {}, `${DATABASE}: structure, indexes and types are sound. Its pages have no checksums, so a changed but plausible value is not detected; if in doubt, delete index/scavenging: the next scavenge rebuilds it from the log.`);
 }

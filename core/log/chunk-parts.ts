@@ -59,13 +59,13 @@ export async function* chunkParts(looked: LookedInto): AsyncGenerator<Part, void
       const offset = damage.offset ?? to;
       if (ongoing?.isKnown === false) {
         // Nobody knows better where it ends, and behind that lies whatever was written before.
-        if (await isAnything(file, offset)) yield note(`What lies behind offset ${offset} is no record: a write that was not finished, or what was there before.`);
+        if (await isAnything(file, offset)) yield note(`The bytes after offset ${offset} are not a record: an unfinished write, or older content.`);
         break;
       }
       isWhole = false;
       yield damage;
       from = header === null ? -1 : await resumedAt(file, { header, footer, from: offset + 1, to });
-      if (from > offset) yield note(`Records go on at offset ${from}: ${from - offset} bytes were passed over.`);
+      if (from > offset) yield note(`Records continue at offset ${from}: ${from - offset} bytes were skipped.`);
     }
   }
   if (wrong !== null) yield damageOf(wrong, Math.max(0, file.size - FOOTER_BYTES));
@@ -159,7 +159,7 @@ async function ongoingEnd({ file, world }: LookedInto, header: ChunkHeader): Pro
     parts.push(section(`commit slot ${slot.sequence % 2}`, { sequence: slot.sequence, startPosition: slot.start, endPosition: slot.end, crc32: crcText(slot.checksum), isWhole }));
   }
   const isKnown = end >= 0;
-  parts.unshift(section('end of the data', { writerPosition: isHere ? writer : null, position: isKnown ? end : null, saidBy: !isKnown ? 'nothing: as far as there are records' : end === writer && isHere ? 'writer.chk' : 'a commit slot' }));
+  parts.unshift(section('end of the data', { writerPosition: isHere ? writer : null, position: isKnown ? end : null, saidBy: !isKnown ? 'nothing: up to the last record' : end === writer && isHere ? 'writer.chk' : 'a commit slot' }));
   return { end: HEADER_BYTES + (isKnown ? end - start : header.chunkSize), isKnown, parts };
 }
 

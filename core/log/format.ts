@@ -49,14 +49,14 @@ const CHECKPOINT: FileFormat = {
 
 const MEANINGS: Readonly<Record<string, readonly [string, string]>> = {
   writer: ['position', 'the log is durable up to here'], chaser: ['position', 'the log is indexed up to here'], epoch: ['position', 'the newest epoch record'], proposal: ['number', 'the newest epoch that was proposed'],
-  truncate: ['position', 'the next start cuts the log off here'], tag: ['number', 'a tag of the directory, of newer versions of the reference database'],
+  truncate: ['position', 'the next start truncates the log here'], tag: ['number', 'a tag of the directory, of newer versions of the reference database'],
 };
 
 const BLOCK_SUMS: FileFormat = {
   kind: 'block-sums', title: 'checksums of the chunk being written', names: [/(?<=^|\/)block-sums$/], begins: beginsAsBlockSums,
   async *parts({ file, world: { digests } }) {
     const found = file.size > DOCUMENT_BYTES_MAX ? 'not-ours' : decodeBlockSums(await wholeOf(file), digests);
-    if (found === 'not-ours') throw new SkuaError('checkpoint_corrupt', `${file.path} is not as it was written. It is a help that the next start makes anew: delete it.`, { file: file.path, offset: 0 });
+    if (found === 'not-ours') throw new SkuaError('checkpoint_corrupt', `${file.path} was changed or damaged. It is an auxiliary file that the next start recreates: delete it.`, { file: file.path, offset: 0 });
     const { chunkNumber, chunkId, end, sequence, epoch, sums } = found;
     yield section('block sums', { chunkNumber, chunkId: guidToText(chunkId, 0), endOffset: end, commitSlotSequence: sequence, epochPosition: epoch.position, epochBytes: epoch.bytes.length, blocks: sums.length });
     for (const [block, sum] of sums.entries()) yield { kind: 'record', group: 'blocks', offset: BLOCK_STEP_BYTES * block, describe: () => ({ fields: { block, crc32: crcText(sum) } }) };
@@ -66,7 +66,7 @@ const BLOCK_SUMS: FileFormat = {
 /** Blocks are those of the cache. */
 const BLOCK_STEP_BYTES = 65_536;
 
-const SCRUBBED: FileFormat = { kind: 'proven-chunks', title: 'chunks that were compared with their checksums', names: [/(?<=^|\/)proven-chunks$/], begins: (head) => decodeText(head).startsWith(SCRUBBED_CHUNKS_FORMAT), parts: (looked) => scrubbedParts(looked, SCRUBBED_CHUNKS_FORMAT) };
+const SCRUBBED: FileFormat = { kind: 'proven-chunks', title: 'chunks with verified checksums', names: [/(?<=^|\/)proven-chunks$/], begins: (head) => decodeText(head).startsWith(SCRUBBED_CHUNKS_FORMAT), parts: (looked) => scrubbedParts(looked, SCRUBBED_CHUNKS_FORMAT) };
 
 /** Which chunks or tables were compared with their checksums. */
 export async function* scrubbedParts({ file, world: { digests } }: LookedInto, format: string): AsyncGenerator<Part, void, undefined> {
@@ -81,7 +81,7 @@ export async function* scrubbedParts({ file, world: { digests } }: LookedInto, f
 }
 
 const ID: FileFormat = {
-  kind: 'log-id', title: 'id of the log of which the directory is a copy', names: [/(?<=^|\/)log-id$/],
+  kind: 'log-id', title: 'id of the log of which the directory is a replica', names: [/(?<=^|\/)log-id$/],
   parts: (looked) => idParts(looked),
 };
 
@@ -95,13 +95,13 @@ export async function* idParts({ file }: LookedInto): AsyncGenerator<Part, void,
     yield section('id', { id: text.trim() });
     return;
   }
-  yield { kind: 'damage', offset: 0, error: new SkuaError('checkpoint_corrupt', `${file.path} holds no UUID.`, { file: file.path, offset: 0 }) };
+  yield { kind: 'damage', offset: 0, error: new SkuaError('checkpoint_corrupt', `${file.path} is not a UUID.`, { file: file.path, offset: 0 }) };
   yield* lineParts(bytes);
 }
 
 const MARKS: Readonly<Record<string, string>> = {
-  restoring: 'A restore was begun here and has not ended: no start takes the directory for the whole.', 'copy-unfinished': 'A copy of files was begun here and has not ended: the same command completes it.',
-  'scavenge-due': 'This copy was cut back and took files of the bucket for that: what its scavenges had removed may be there again until one has succeeded.',
+  restoring: 'A restore was started here and is unfinished: no node starts on the directory.', 'copy-unfinished': 'A file copy was started here and is unfinished: the same command completes it.',
+  'scavenge-due': 'This replica was truncated and fetched files from the bucket: what its scavenges had removed may be there again until one has succeeded.',
 };
 
 const MARK: FileFormat = {

@@ -72,7 +72,7 @@ async function chunkSizeOf(options: OpenLogOptions, files: readonly ChunkFileNam
   if (files.length > 0) return (await readHeader(options.storage, files[0]!.name)).chunkSize;
   const size = options.chunkSizeBytes ?? CHUNK_SIZE_DEFAULT_BYTES;
   if (!Number.isInteger(size) || size % 4096 !== 0 || size < CHUNK_SIZE_MIN_BYTES || size > CHUNK_SIZE_MAX_BYTES) {
-    throw new SkuaError('bad_option', `A chunk size of ${size} bytes can't be used: give a multiple of 4096 from ${CHUNK_SIZE_MIN_BYTES} to ${CHUNK_SIZE_MAX_BYTES}.`, { value: size });
+    throw new SkuaError('bad_option', `A chunk size of ${size} bytes is not supported: give a multiple of 4096 from ${CHUNK_SIZE_MIN_BYTES} to ${CHUNK_SIZE_MAX_BYTES}.`, { value: size });
   }
   return size;
 }
@@ -164,7 +164,7 @@ class Opening {
     if (beyond.length === 0) return;
     const only = beyond[0]!;
     if (beyond.length > 1 || only.number !== lastNumber + 1 || only.version !== 0 || !(await isEmptyChunk(this.#options.storage, only.name))) {
-      throw new SkuaError('chunk_unexpected', `${only.name} lies beyond the end of the log: writer.chk names position ${this.#writer}, in chunk ${lastNumber}. Either writer.chk is too old (delete it, and the end is found from the chunk files) or the file does not belong here.`, { file: only.name, writer: this.#writer });
+      throw new SkuaError('chunk_unexpected', `${only.name} is beyond the end of the log: writer.chk names position ${this.#writer}, in chunk ${lastNumber}. Either writer.chk is too old (delete it, and the end is found from the chunk files) or the file does not belong here.`, { file: only.name, writer: this.#writer });
     }
     this.#options.log.warn('empty chunk beyond the end of the log removed', { file: only.name });
     await this.#options.storage.remove(only.name);
@@ -247,7 +247,7 @@ class Opening {
     const found = await storage.list('');
     const names = [...inventory.old.map((file) => file.name), ...found.filter(isLeftoverName)];
     const strangers = found.filter((name) => !isExpectedName(name));
-    if (strangers.length > 0) log.info('files that are not of this store are left as they are', { files: listedNames(strangers) });
+    if (strangers.length > 0) log.info('unknown files are left untouched', { files: listedNames(strangers) });
     for (const name of names) {
       try {
         await storage.remove(name);

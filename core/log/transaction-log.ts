@@ -182,7 +182,7 @@ export class TransactionLog implements CommitLog {
     const isBroken = isSkuaError(error, 'writer_stopped');
     if (!isFinal(error) && !isBroken) return error;
     if (this.#stopped === null) {
-      this.#stopped = isBroken ? error : new SkuaError('writer_stopped', 'The log could not be made durable, so nothing more is written. Reading goes on. Look at the disk, then restart the node: it recovers every acknowledged write.', {}, error);
+      this.#stopped = isBroken ? error : new SkuaError('writer_stopped', 'The log could not be made durable, so nothing more is written. Reads still work. Check the disk, then restart the node: it recovers every acknowledged write.', {}, error);
       this.#parts.log.error('the writer has stopped', { reason: (error as Error).message });
       this.#onStop(this.#stopped);
     }
@@ -220,7 +220,7 @@ export class TransactionLog implements CommitLog {
       this.#vouchedTo = position;
       this.#isSumsFailureTold = false;
     } catch (error) {
-      if (!this.#isSumsFailureTold) this.#parts.log.warn('the checksums of the chunk being written could not be written; they are tried again', { file: BLOCK_SUMS_FILE, reason: (error as Error).message });
+      if (!this.#isSumsFailureTold) this.#parts.log.warn('the checksums of the chunk being written could not be written; will retry', { file: BLOCK_SUMS_FILE, reason: (error as Error).message });
       this.#isSumsFailureTold = true;
     }
   }

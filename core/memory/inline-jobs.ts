@@ -95,7 +95,7 @@ export class InlineJobs implements Jobs {
 }
 
 export function jobAborted(name: string): SkuaError {
-  return new SkuaError('aborted', `The job ${name} was ended before it was done.`, { job: name });
+  return new SkuaError('aborted', `The job ${name} was interrupted.`, { job: name });
 }
 
 export function jobUnknown(name: string): SkuaError {
@@ -103,5 +103,5 @@ export function jobUnknown(name: string): SkuaError {
 }
 
 export function jobsClosed(): SkuaError {
-  return new SkuaError('store_closed', 'The store is closed: no further work is taken.');
+  return new SkuaError('store_closed', 'The store is closed: no further work is accepted.');
 }

@@ -87,7 +87,7 @@ export class MemoryStorage implements Storage {
   }
 
   async lock(): Promise<StorageLock> {
-    if (this.#isLocked) throw new SkuaError('directory_locked', 'The data in memory is already in use by another store of this process: close that one first.', { path: '' });
+    if (this.#isLocked) throw new SkuaError('directory_locked', 'The in-memory data is already in use by another store of this process: close that one first.', { path: '' });
     const paths = [...this.#files.keys()];
     const strangers = paths.some(isDataName) ? [] : paths.filter((path) => !isExpectedName(path));
     if (strangers.length > 0) throw notADataDirectory('The directory in memory', strangers);
@@ -104,7 +104,7 @@ export class MemoryStorage implements Storage {
   /** @internal Throws `disk_full` when `bytes` more don't fit. */
   reserve(path: string, bytes: number): void {
     if (this.usedBytes + bytes > this.#capacityBytes) {
-      throw new SkuaError('disk_full', `Writing to ${path} would exceed the ${this.#capacityBytes} bytes that the data in memory may take. Delete events and scavenge, or allow more.`, { path, limit: this.#capacityBytes });
+      throw new SkuaError('disk_full', `Writing to ${path} would exceed the ${this.#capacityBytes} bytes allowed for in-memory data. Delete events and scavenge, or raise the limit.`, { path, limit: this.#capacityBytes });
     }
   }
 

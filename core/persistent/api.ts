@@ -231,5 +231,5 @@ export function maximumError(stream: string, group: string): SkuaError {
 }
 
 export function tooManyConsumers(stream: string, group: string, limit: number): SkuaError {
-  return new SkuaError('too_busy', `Subscription group ${group} on stream ${stream} has ${limit} consumers already: end some.`, { stream, group, limit });
+  return new SkuaError('too_busy', `Subscription group ${group} on stream ${stream} already has ${limit} consumers: disconnect some.`, { stream, group, limit });
 }

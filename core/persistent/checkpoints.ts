@@ -29,7 +29,7 @@ export async function loadCheckpoint({ store, log }: Pick<EngineParts, 'store' |
   const text = CHECKPOINT_TYPES.has(event.type) ? decodeCheckpoint(event.data) : null;
   const place = text === null ? null : parsePlace(text, stream === ALL_STREAM);
   if (place === null) {
-    log.warn('the checkpoint of a persistent subscription can\'t be understood: it begins where it was told to', { stream: name, number: event.number });
+    log.warn('the checkpoint of a persistent subscription is invalid: it starts at its configured position', { stream: name, number: event.number });
     return null;
   }
   const mark = decodeInitialMark(event.metadata);

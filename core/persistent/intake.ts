@@ -113,7 +113,7 @@ export class Intake {
       return loaded;
     } catch (error) {
       if (!isSkuaError(error, 'invalid_position')) throw error;
-      log.error('no record of the log begins at the checkpoint of a persistent subscription: it begins with the log', { group, checkpoint: placeText(loaded.place, true), error });
+      log.error('no log record starts at the checkpoint of a persistent subscription: it starts from the beginning of the log', { group, checkpoint: placeText(loaded.place, true), error });
       return { place: BEFORE_ALL, isInitial: true };
     }
   }
@@ -208,7 +208,7 @@ export class Intake {
     };
     const news = this.#isAll ? store.waitForLog(this.#cursor.from.commit, signal) : store.waitForStream(kept.stream, signal);
     void news.then((hasCome) => (hasCome ? heard() : heardLater()), (error: unknown) => {
-      onFailed('nothing can be heard of its source', error);
+      onFailed('its source can\'t be followed', error);
       return heardLater();
     });
   }

@@ -200,7 +200,7 @@ export class ParkedMessages {
       await this.#writeHidden(to);
     } catch (error) {
       this.#retryAtMs = this.#parts.clock.monotonicMs() + this.#parts.limits.retryMs;
-      this.#failed('replayed messages could not be taken from the parked ones', error);
+      this.#failed('replayed messages could not be removed from the parked ones', error);
     }
   }
 

@@ -148,7 +148,7 @@ class Engine implements PersistentSubscriptionsEngine {
   // Calls
 
   #assertLeading(): void {
-    if (this.#state === 'stopped') throw new SkuaError('not_leader', 'Persistent subscriptions run where the node leads: ask the leader.', { leader: null });
+    if (this.#state === 'stopped') throw new SkuaError('not_leader', 'Persistent subscriptions run on the leader: ask the leader.', { leader: null });
   }
 
   async #ready(): Promise<void> {
@@ -176,8 +176,8 @@ class Engine implements PersistentSubscriptionsEngine {
       await this.#ready();
       const other = this.#groups.get(`${stream}::${group}`)?.kept;
       if (other?.stream === stream) throw existsError(stream, group);
-      if (other !== undefined) throw failedError(stream, group, `Group ${other.group} of stream ${other.stream} keeps its checkpoint and its parked messages in streams of the same names: choose another name`);
-      if (this.#groups.size >= this.#limits.groupsMax) throw failedError(stream, group, `There are ${this.#limits.groupsMax} groups already: delete some.`);
+      if (other !== undefined) throw failedError(stream, group, `Group ${other.group} of stream ${other.stream} uses streams of the same names for its checkpoint and parked messages: choose another name`);
+      if (this.#groups.size >= this.#limits.groupsMax) throw failedError(stream, group, `There are already ${this.#limits.groupsMax} groups: delete some.`);
       checkGroup(stream, group, settings, filter ?? null);
       checkStart(this.#parts.store, stream, group, from);
       await filterOf(this.#parts, filter ?? null);

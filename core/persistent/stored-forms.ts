@@ -83,15 +83,15 @@ export function decodeConfig(data: Uint8Array): KeptGroup[] {
   try {
     value = JSON.parse(decodeText(data));
   } catch {
-    throw unreadable('it is no JSON');
+    throw unreadable('it is not JSON');
   }
   const entries = fieldOf(value, 'entries') ?? [];
-  if (typeof value !== 'object' || value === null || !Array.isArray(entries)) throw unreadable('it has no list of entries');
+  if (typeof value !== 'object' || value === null || !Array.isArray(entries)) throw unreadable('it has no array of entries');
   return entries.map(decodeEntry);
 }
 
 function unreadable(why: string): SkuaError {
-  return new SkuaError('persistent_subscription_failed', `The last event of ${CONFIG_STREAM} can't be understood: ${why}. Append the last configuration that can be, and restart the persistent subscriptions.`, { stream: CONFIG_STREAM, group: '', reason: why });
+  return new SkuaError('persistent_subscription_failed', `The last event of ${CONFIG_STREAM} is invalid: ${why}. Append the last valid configuration, and restart the persistent subscriptions.`, { stream: CONFIG_STREAM, group: '', reason: why });
 }
 
 function fieldOf(value: unknown, key: string): unknown {

@@ -19,9 +19,9 @@ export function checkGroup(stream: string, group: string, settings: GroupSetting
   if (filter === null) return;
   if (stream !== ALL_STREAM) refuse(`Only groups of ${ALL_STREAM} have filters`);
   const data = 'prefixes' in filter ? filter.prefixes.join(',') : filter.expression;
-  if (data.length > FILTER_LENGTH_MAX) refuse(`A filter may have ${FILTER_LENGTH_MAX} characters`);
+  if (data.length > FILTER_LENGTH_MAX) refuse(`A filter may have at most ${FILTER_LENGTH_MAX} characters`);
   // They are kept in one text between commas.
-  if ('prefixes' in filter && filter.prefixes.some((prefix) => prefix.includes(','))) refuse('A prefix of a filter may not have a comma');
+  if ('prefixes' in filter && filter.prefixes.some((prefix) => prefix.includes(','))) refuse('A filter prefix may not contain a comma');
 }
 
 /** Refuses a start that no place of the source can have, as the reference does. One in `$all` where no record begins is taken for the next one. Errors: `persistent_subscription_failed`. */

@@ -161,7 +161,7 @@ export async function* jsonParts({ file, key }: LookedInto, code: ErrorCode): As
   const value = jsonOf(bytes);
   if (value !== undefined) yield* documentParts(value);
   else {
-    yield { kind: 'damage', offset: 0, error: new SkuaError(code, `${key} is no JSON.`, { key, offset: 0 }) };
+    yield { kind: 'damage', offset: 0, error: new SkuaError(code, `${key} is not JSON.`, { key, offset: 0 }) };
     yield* lineParts(bytes);
   }
 }

@@ -30,7 +30,7 @@ export function tellStrangersOnce(tell: (message: string) => void): OnStrangers 
   return ({ place, count, first }) => {
     if (isTold) return;
     isTold = true;
-    tell(`${count === 1 ? 'An object' : `${count} objects`} in ${place} ${count === 1 ? 'has a name' : 'have names'} that none of ours has there (${first}${count === 1 ? '' : ' is the first'}): passed over, and left where ${count === 1 ? 'it is' : 'they are'}.`);
+    tell(`${count === 1 ? 'An object' : `${count} objects`} in ${place} ${count === 1 ? 'has a name' : 'have names'} unknown to this store (${first}${count === 1 ? '' : ' is the first'}): skipped, and left where ${count === 1 ? 'it is' : 'they are'}.`);
   };
 }
 

@@ -88,7 +88,7 @@ export function isTableFile(name: string): boolean {
 
 /** Throws `io_error` for what we can't name: nothing else is ever removed, replaced or renamed. */
 export function checkOwnName(path: string): void {
-  if (!isOwnName(path)) throw new SkuaError('io_error', `"${path}" is no name that Skua gives, so it is not touched: this is a defect.`, { path });
+  if (!isOwnName(path)) throw new SkuaError('io_error', `"${path}" is not a name that Skua uses, so it is not touched: this is a defect.`, { path });
 }
 
 function matches(table: ReadonlyMap<string, readonly RegExp[]>, folder: string, name: string): boolean {

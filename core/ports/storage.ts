@@ -132,11 +132,11 @@ export function fileNotFound(path: string): SkuaError {
 
 /** The directory is none of data yet, and holds what is not Skua's: `found`. `place` names it in a sentence. */
 export function notADataDirectory(place: string, found: readonly string[]): SkuaError {
-  return new SkuaError('not_a_data_directory', `${place} is no data directory yet, and holds what is not Skua's: ${listedNames(found)}. Name an empty directory, or the one that has the data. Nothing was changed.`, { path: place, found });
+  return new SkuaError('not_a_data_directory', `${place} is not a data directory, and holds other files: ${listedNames(found)}. Name an empty directory, or the one with the data. Nothing was changed.`, { path: place, found });
 }
 
 export function fileExists(path: string): SkuaError {
-  return new SkuaError('file_exists', `The file ${path} exists already in the data directory.`, { path });
+  return new SkuaError('file_exists', `The file ${path} already exists in the data directory.`, { path });
 }
 
 export function fileClosed(path: string): SkuaError {

@@ -128,7 +128,7 @@ export class Calculation {
       await this.#slice(points);
     }
     // The last event is always kept, so some entry has ended the search.
-    if (!points.isFirst && !points.isDone) throw new SkuaError('scavenge_failed', 'All events of a stream would be discarded: the index does not fit the log, so rebuild it');
+    if (!points.isFirst && !points.isDone) throw new SkuaError('scavenge_failed', 'All events of a stream would be discarded: the index does not match the log, so rebuild it');
     let status = statusOf(data, lastNumber);
     let discardPoint = Math.max(points.discard, data.discardPoint);
     if (points.isDone && !settings.keepsDeletedData && isSoftDeleted(data)) {

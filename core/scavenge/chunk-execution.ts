@@ -39,7 +39,7 @@ async function planChunks(run: RunContext, state: ScavengeState, done = -1): Pro
   for (const chunk of table.all()) {
     if (chunk.endNumber <= done) continue;
     if (chunk.startPosition >= position) break;
-    if (!chunk.isCompleted) throw new SkuaError('scavenge_failed', `Chunk ${chunkName(chunk)} lies before the scavenge point and is still being written: free some disk space so that it can be completed, and start again`, { file: chunk.name });
+    if (!chunk.isCompleted) throw new SkuaError('scavenge_failed', `Chunk ${chunkName(chunk)} is before the scavenge point but still being written: free disk space so that it can be completed, and start again`, { file: chunk.name });
     const weight = hasWeights ? state.weight(chunk.startNumber, chunk.endNumber) : 0;
     plan.push({ chunk, weight, isExecuted: isAll || (weight > 0 && weight >= threshold) });
     if (hasWeights && plan.length % WEIGHTS_SLICE === 0) {

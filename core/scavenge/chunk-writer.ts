@@ -20,7 +20,7 @@ export async function openSource(storage: Storage, name: string, chunkSize: numb
   const source = await openCompleted(storage, new BlockCache(0), name);
   if (source.endPosition === (source.endNumber + 1) * chunkSize) return source;
   await source.file.retire();
-  throw new SkuaError('log_corrupt', `${name} is of a log with another chunk size than ${chunkSize} bytes. It does not belong here: restore the file from a backup.`, { file: name, offset: 2 });
+  throw new SkuaError('log_corrupt', `${name} belongs to a log with a chunk size other than ${chunkSize} bytes: restore the file from a backup.`, { file: name, offset: 2 });
 }
 
 interface ChunkTarget {
@@ -212,7 +212,7 @@ export class ChunkWriter {
       if (at < end) actual.update(bytes.subarray(0, Math.min(bytes.length, end - at)));
       at += bytes.length;
     }
-    if (!equalBytes(foreseen.finish(), 0, this.#md5.finish(), 0, MD5_BYTES)) throw new SkuaError('io_error', `${this.#file.path} is not as it was written a moment ago: the disk or the memory of this machine is faulty. The old files stay.`, { path: this.#file.path });
+    if (!equalBytes(foreseen.finish(), 0, this.#md5.finish(), 0, MD5_BYTES)) throw new SkuaError('io_error', `${this.#file.path} differs from what was just written: the disk or memory of this machine is faulty. The old files stay.`, { path: this.#file.path });
     await this.#file.writeAt(0, header);
     this.#md5 = actual;
     this.#written = end;

@@ -263,8 +263,8 @@ class Explainer {
     const { flags, isCommitted } = this.#looked.fields;
     const { retention, tombstoneNumber } = this.#judge;
     if ((flags & FLAG_STREAM_DELETE) !== 0) return 'tombstone';
-    if (!isCommitted) return retention.isTombstoned ? 'begin of an explicit transaction' : 'part of an explicit transaction';
-    if (number > tombstoneNumber) return 'written behind the tombstone';
+    if (!isCommitted) return retention.isTombstoned ? 'start of an explicit transaction' : 'part of an explicit transaction';
+    if (number > tombstoneNumber) return 'written after the tombstone';
     if (number < retention.staysFrom) return this.#whyWithin;
     return this.#judge.isDeletedLast(number) ? 'last event of the deleted stream, without its data' : 'last event of the stream';
   }

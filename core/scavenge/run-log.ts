@@ -56,11 +56,11 @@ export class RunLog {
   }
 
   stateDamaged(found: readonly string[]): void {
-    this.#log.warn(`SCAVENGING: The scavenge database is damaged (${found[0]}). It is removed, and everything is learnt anew from the log.`, { ScavengeId: this.#scavengeId, found });
+    this.#log.warn(`SCAVENGING: The scavenge database is damaged (${found[0]}). It is removed and rebuilt from the log.`, { ScavengeId: this.#scavengeId, found });
   }
 
   learnsDeleted(): void {
-    this.#info('Earlier runs have kept the data of the last events of deleted streams and forgotten the streams. Everything is learnt anew from the log, once.');
+    this.#info('Earlier runs kept the data of the last events of deleted streams but forgot the streams. The scavenge database is rebuilt from the log, once.');
   }
 
   opened(collisions: readonly string[]): void {
@@ -74,7 +74,7 @@ export class RunLog {
   }
 
   abandoned(stage: string, point: ScavengePoint): void {
-    this.#info(`Abandoned the scavenge to ${pointName(point)}, which did not end and stood at ${stage}.`, { position: point.position });
+    this.#info(`Abandoned the scavenge to ${pointName(point)}, which was unfinished at ${stage}.`, { position: point.position });
   }
 
   usesPoint(point: ScavengePoint, how: 'existing' | 'created', after: string | null): void {
@@ -82,11 +82,11 @@ export class RunLog {
   }
 
   nothingToDo(): void {
-    this.#info('There is no scavenge point that was not reached before, and none is to be created: nothing to do.');
+    this.#info('Every existing scavenge point was already reached, and none is to be created: nothing to do.');
   }
 
   filesVanished(job: string, file: unknown): void {
-    this.#info(`${job} begins again with the files there are now.`, { file });
+    this.#info(`${job} starts again with the current files.`, { file });
   }
 
   leftover(file: string, error: unknown): void {
@@ -115,7 +115,7 @@ export class RunLog {
   }
 
   notTogether(chunks: readonly Chunk[], error: unknown): void {
-    this.#log.warn(`SCAVENGING: ${chunks.map(chunkName).join(', ')} could not be written into one file; they are executed one by one.`, { ScavengeId: this.#scavengeId, error });
+    this.#log.warn(`SCAVENGING: ${chunks.map(chunkName).join(', ')} could not be written into one file; executing them one by one.`, { ScavengeId: this.#scavengeId, error });
   }
 
   merged(chunks: readonly Chunk[], replacement: Chunk, elapsedMs: number, spaceSaved: number): void {
@@ -123,7 +123,7 @@ export class RunLog {
   }
 
   mergeFailed(chunks: readonly Chunk[], error: unknown): void {
-    this.#log.warn(`SCAVENGING: ${chunks.map(chunkName).join(', ')} could not be merged; they stay as they are.`, { ScavengeId: this.#scavengeId, error });
+    this.#log.warn(`SCAVENGING: ${chunks.map(chunkName).join(', ')} could not be merged; they are left unmerged.`, { ScavengeId: this.#scavengeId, error });
   }
 
   mergePass(pass: number, merges: number): void {

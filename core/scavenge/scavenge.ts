@@ -49,7 +49,7 @@ class NodeScavenger implements Scavenger {
 
   async start(options: ScavengeOptions = {}): Promise<ScavengeStarted> {
     const checked = this.#checked(options);
-    if (this.#holds > 0) throw new SkuaError('backup_running', 'A backup, or a proof of erasure, is reading the files of this node: wait for its end, then start the scavenge.');
+    if (this.#holds > 0) throw new SkuaError('backup_running', 'A backup or a proof of erasure is reading the files of this node: wait until it has finished, then start the scavenge.');
     const scavengeId = newId(this.#deps.ports.ids);
     if (!this.#isRepaired) this.#own.add(scavengeId);
     this.#last = { scavengeId, result: 'InProgress', error: null };
@@ -104,7 +104,7 @@ class NodeScavenger implements Scavenger {
   /** Throws unless a run with these options may start now. */
   #checked(options: ScavengeOptions): LaunchOptions {
     const checked = checkedOptions(options);
-    if (this.#closing.signal.aborted) throw new SkuaError('store_closed', 'The store is closed: no scavenge is started.');
+    if (this.#closing.signal.aborted) throw new SkuaError('store_closed', 'The store is closed: no scavenge can start.');
     if (this.#active !== null) throw inProgress(this.#active);
     const { threads = 1 } = options;
     if (threads > THREADS_MAX) this.#deps.ports.log.warn(`SCAVENGING: ${threads} threads were asked for; ${THREADS_MAX} are used.`, { threads });
@@ -133,7 +133,7 @@ class NodeScavenger implements Scavenger {
   }
 
   async explain(stream: string): Promise<Explanation> {
-    if (this.#explaining.size >= EXPLAINS_MAX) throw new SkuaError('too_busy', `${EXPLAINS_MAX} streams are being explained already: try again later.`, { limit: EXPLAINS_MAX });
+    if (this.#explaining.size >= EXPLAINS_MAX) throw new SkuaError('too_busy', `${EXPLAINS_MAX} streams are already being explained: try again later.`, { limit: EXPLAINS_MAX });
     const explaining = this.waiting().then((waiting) => explainStream(this.#deps, stream, this.#closing.signal, waiting));
     this.#explaining.add(explaining);
     try {
@@ -157,7 +157,7 @@ class NodeScavenger implements Scavenger {
 }
 
 function inProgress({ scavengeId }: ActiveRun): SkuaError {
-  return new SkuaError('scavenge_in_progress', `The scavenge ${scavengeId} is running: wait for its end, or stop it.`, { scavengeId });
+  return new SkuaError('scavenge_in_progress', `The scavenge ${scavengeId} is running: wait until it has finished, or stop it.`, { scavengeId });
 }
 
 function notFound(scavengeId: string): SkuaError {

@@ -29,7 +29,7 @@ interface SurvivorCopyParts {
 }
 
 /** Ends the scan of a chunk whose survivors don't fit. */
-const noRoom = new SkuaError('aborted', 'There is no room for what survives of the chunk.');
+const noRoom = new SkuaError('aborted', 'There is not enough space for the surviving records of the chunk.');
 
 /** Copies what survives of one chunk behind what a new file has. */
 export class SurvivorCopy {

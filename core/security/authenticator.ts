@@ -218,7 +218,7 @@ export class PasswordAuthenticator implements Authenticator {
       this.#cache.set(name, { principal, stream, mac, lastEventNumber, metadataVersion, expiresMs: clock.monotonicMs() + LOGIN_LIFE_MS });
       return principal;
     }
-    throw new SkuaError('too_busy', 'The user is being changed again and again: try again.', { retryAfterSeconds: 1 });
+    throw new SkuaError('too_busy', 'The user keeps being changed: try again.', { retryAfterSeconds: 1 });
   }
 
   /** Whether the user was made, or changed, by another process since this record was read. */
@@ -236,7 +236,7 @@ export class PasswordAuthenticator implements Authenticator {
     const { loginName } = record;
     try {
       await streams.update({ ...record, ...await passwords.create(password) }, number);
-      log.info('the password of a user is stored in the compatible format now', { loginName });
+      log.info('the password of a user is now stored in the compatible format', { loginName });
     } catch (error) {
       if (isSkuaError(error, 'wrong_expected_version')) return;
       this.#rewritesFromMs = clock.monotonicMs() + REWRITE_PAUSE_MS;
@@ -245,10 +245,10 @@ export class PasswordAuthenticator implements Authenticator {
   }
 }
 
-const EMPTY_REFUSED = 'An empty password lets nobody in, but from the machine of the node itself, at 127.0.0.1 or localhost and past every proxy. Log in there and change it, let an administrator reset it, or stop the node and use `skua user reset-password`.';
+const EMPTY_REFUSED = 'An empty password is accepted only on the machine of the node itself, at 127.0.0.1 or localhost, without a proxy. Log in there and change it, have an administrator reset it, or stop the node and use `skua user reset-password`.';
 
 function notReady(): SkuaError {
-  return new SkuaError('not_ready', 'The users can not be read yet: try again in a few seconds.', { retryAfterSeconds: 5 });
+  return new SkuaError('not_ready', 'The users cannot be read yet: try again in a few seconds.', { retryAfterSeconds: 5 });
 }
 
 /** A login that was verified, valid while the user's stream is as it was then. */

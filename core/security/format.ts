@@ -8,7 +8,7 @@ import { USER_STREAM_PREFIX } from './format/user.ts';
 const SESSION_KEY: FileFormat = {
   kind: 'session-key', title: 'key of the sessions of the page', names: [/(?<=^|\/)session\.key$/],
   async *parts({ file }) {
-    yield note(`A secret of ${file.size} bytes: it is not shown. Whoever has it can make sessions of any user.`);
+    yield note(`A secret of ${file.size} bytes: it is not shown. Anyone who has it can create sessions of any user.`);
   },
 };
 
@@ -29,7 +29,7 @@ const AUDIT: FileFormat = {
       const start = at - rest.length;
       at += piece.length;
       const end = at < file.size ? bytes.lastIndexOf(LINE_END) + 1 : bytes.length;
-      if (end === 0 && bytes.length > ENTRY_BYTES_MAX) throw new SkuaError('bad_json', `${file.path} has a line at offset ${start} that is no entry of an audit: it is too long.`, { offset: start });
+      if (end === 0 && bytes.length > ENTRY_BYTES_MAX) throw new SkuaError('bad_json', `${file.path} has a line at offset ${start} that is not an audit entry: it is too long.`, { offset: start });
       for (let from = 0; from < end;) {
         const found = bytes.indexOf(LINE_END, from);
         const to = found < 0 || found > end ? end : found;
@@ -50,7 +50,7 @@ function entryPart(path: string, line: Uint8Array, offset: number): Part {
   } catch {
     // Told below.
   }
-  if (entry === null || typeof entry !== 'object') return { kind: 'damage', offset, error: new SkuaError('bad_json', `${path} has a line at offset ${offset} that is no entry of an audit.`, { offset }) };
+  if (entry === null || typeof entry !== 'object') return { kind: 'damage', offset, error: new SkuaError('bad_json', `${path} has a line at offset ${offset} that is not an audit entry.`, { offset }) };
   const { time, action, outcome, user, address, target, ...more } = entry;
   const texts = (members: object) => Object.fromEntries(Object.entries(members).map(([name, value]) => [name, value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value)]));
   return { kind: 'record', group: 'entries', offset, describe: () => ({ fields: texts({ time, action, outcome, user, address, target }), more: texts(more) }) };

@@ -97,8 +97,8 @@ export class SessionEnds {
     for (const untilMs = clock.monotonicMs() + SEEN_MS; ; await clock.sleep(LOOK_AGAIN_MS)) {
       await this.refresh();
       if (this.#ended.has(session)) return;
-      if (this.#mark.lastEventNumber >= lastEventNumber) throw new SkuaError('invalid_metadata', `The metadata of ${SESSION_ENDS_STREAM} hides what is written to it, so that nobody can log in: an administrator has to write them without $tb, or delete the stream.`, { stream: SESSION_ENDS_STREAM, key: '$tb' });
-      if (clock.monotonicMs() >= untilMs) throw new SkuaError('too_busy', 'The end of the session is written, and this member lags behind: try again.', { retryAfterSeconds: 1 });
+      if (this.#mark.lastEventNumber >= lastEventNumber) throw new SkuaError('invalid_metadata', `The metadata of ${SESSION_ENDS_STREAM} hides what is written to it, so no one can log in: an administrator must write it without $tb, or delete the stream.`, { stream: SESSION_ENDS_STREAM, key: '$tb' });
+      if (clock.monotonicMs() >= untilMs) throw new SkuaError('too_busy', 'The end of the session is written, but this member lags behind: try again.', { retryAfterSeconds: 1 });
     }
   }
 

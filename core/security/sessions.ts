@@ -59,7 +59,7 @@ export class UserSessions implements Sessions {
     const key = await sessionKeys.signing(issuedMs);
     const found = await this.#userNow(user);
     // The password was verified against what the user was then.
-    if (found === null || await authenticator.hasChanged?.(principal) === true) throw new SkuaError('not_authenticated', 'The user was changed meanwhile: log in again.');
+    if (found === null || await authenticator.hasChanged?.(principal) === true) throw new SkuaError('not_authenticated', 'The user has been changed: log in again.');
     const claims: SessionClaims = {
       keyId: key.id, id: encodeBase64Url(keys.randomBytes(SESSION_ID_BYTES)), user, issuedMs, endsMs, mark: found.mark, fingerprint: fingerprintOf(found.stored.record, key.bytes, keys),
     };
@@ -132,7 +132,7 @@ export class UserSessions implements Sessions {
     if (!this.#isOpen(claims)) return null;
     const key = await sessionKeys.keyOf(claims.keyId, claims.issuedMs);
     if (key !== null) return key.bytes;
-    if (!this.#hasWarned) log.warn('a session of the web page was signed with a key that is not known here, so that whoever has logged in by it has to log in again: members of a cluster need the same data-protection token, or the same ClusterSecret');
+    if (!this.#hasWarned) log.warn('a session of the web page was signed with an unknown key, so the user has to log in again: cluster members need the same data-protection token or the same ClusterSecret');
     this.#hasWarned = true;
     return null;
   }

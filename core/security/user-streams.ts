@@ -71,7 +71,7 @@ export class UserStreams {
    */
   async create(record: UserRecord, info: StreamInfo): Promise<void> {
     const stream = userStream(record.loginName);
-    if (info.isTombstoned) throw invalidUser(`The stream of the user ${record.loginName} was deleted for ever: choose another login name.`, { loginName: record.loginName });
+    if (info.isTombstoned) throw invalidUser(`The stream of the user ${record.loginName} was hard-deleted: choose another login name.`, { loginName: record.loginName });
     const last = info.lastEventNumber;
     const metadata = formatMetadata({ ...(last >= 0 && { truncateBefore: last + 1 }), acl: ACCESS });
     if (formatMetadata(info.metadata) !== metadata) await this.#writeMetadata(stream, info.metadataVersion, metadata);

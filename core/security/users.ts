@@ -80,7 +80,7 @@ export class UserManager implements Users {
   async #expectSame({ record }: StoredUser, password: string, groups: readonly string[]): Promise<void> {
     const { loginName } = record;
     const other = !await this.#passwords.matches(record, password) ? 'another password' : hasSameMembers(record.groups, groups) ? null : 'other groups';
-    if (other !== null) throw new SkuaError('user_exists', `There is a user ${loginName} already, with ${other}: choose another login name, or change that user.`, { loginName });
+    if (other !== null) throw new SkuaError('user_exists', `The user ${loginName} already exists, with ${other}: choose another login name, or change that user.`, { loginName });
   }
 
   async update(loginName: string, { fullName, groups }: UserChange): Promise<void> {
@@ -162,7 +162,7 @@ export class UserManager implements Users {
       const unchanged = other === null || !canAdminister(other.record) ? null : await this.#streams.unchanged(other);
       if (unchanged !== null) return [unchanged];
     }
-    throw new SkuaError('last_administrator', `${loginName} is the last administrator who can log in, and without one nobody could change users any more: create another one first, or make one a member of ${ADMINISTRATORS}.`, { loginName });
+    throw new SkuaError('last_administrator', `${loginName} is the last administrator who can log in, and without one no one could manage users: create another administrator first, or add a user to ${ADMINISTRATORS}.`, { loginName });
   }
 
   /** The change is in force by now, and our own cache knows it by the stream: what fails here concerns other programs. */
@@ -178,7 +178,7 @@ function canAdminister(record: UserRecord): boolean {
 }
 
 function wrongPassword(loginName: string): SkuaError {
-  return new SkuaError('wrong_password', 'The current password is another one: check it, or let an administrator reset it.', { loginName });
+  return new SkuaError('wrong_password', 'The current password is wrong: check it, or have an administrator reset it.', { loginName });
 }
 
 function hasSameMembers(a: readonly string[], b: readonly string[]): boolean {

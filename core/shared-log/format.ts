@@ -33,7 +33,7 @@ async function* commitParts({ file, key, world: { digests } }: LookedInto): Asyn
   } catch (error) {
     yield damageOf(error, 0);
     if (bytes.length <= COMMIT_HEADER_BYTES) return;
-    yield note('These are the records that can be read in spite of the damage.');
+    yield note('These records can be read despite the damage.');
     yield* recordParts({ file, from: COMMIT_HEADER_BYTES, to: bytes.length, position: -1 });
   }
 }
@@ -80,18 +80,18 @@ const FILE: FileFormat = {
     const manifest = await newestOf(world);
     const named = manifest === null ? null : nameOf(manifest, key);
     yield section('object', { manifest: manifest?.number ?? null, name: named?.name ?? null, use: named === null ? 'no manifest names it' : USES[named.kind], startPosition: named?.from ?? null, endPosition: named?.to ?? null });
-    if (named?.crc32 !== undefined && await crcOf(file, world.digests) !== named.crc32) yield { kind: 'damage', offset: 0, error: new SkuaError('log_corrupt', `The object ${key} does not fit the CRC-32 that manifest ${manifest!.number} has of it. Objects are never changed, so something else wrote it: restore it from a version or a backup of the bucket.`, { key, offset: 0 }) };
+    if (named?.crc32 !== undefined && await crcOf(file, world.digests) !== named.crc32) yield { kind: 'damage', offset: 0, error: new SkuaError('log_corrupt', `The object ${key} does not match its CRC-32 in manifest ${manifest!.number}. Objects are never changed, so something else wrote it: restore it from a version or a backup of the bucket.`, { key, offset: 0 }) };
     if (named?.kind === 'segment') {
       yield* recordParts({ file, from: 0, to: file.size, position: named.from! });
       return;
     }
     const format = await world.formatOf(named?.name ?? '', file);
-    if (format === null || format === FILE) yield note('What is in it is of no kind that is known.');
+    if (format === null || format === FILE) yield note('Its contents are of an unknown kind.');
     else yield* format.parts({ ...looked, key: named?.name ?? key });
   },
 };
 
-const USES: Readonly<Record<Named['kind'], string>> = { chunk: 'a chunk in force', segment: 'a part of the chunk that is being filled', file: 'a file in force', dropped: 'nothing any more: it waits for its removal' };
+const USES: Readonly<Record<Named['kind'], string>> = { chunk: 'a chunk in use', segment: 'a part of the chunk that is being filled', file: 'a file in use', dropped: 'nothing any more: it is waiting to be removed' };
 
 /** The newest manifest of the place; null where there is none that can be read. */
 async function newestOf({ objects, digests }: FormatWorld): Promise<ObjectManifest | null> {
@@ -116,14 +116,14 @@ function nameOf({ chunks, ongoing, files, dropped }: ObjectManifest, key: string
 const PROBE: FileFormat = {
   kind: 'probe', title: 'probe of conditional creates', names: [/(?<=^|\/)probe\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/],
   async *parts() {
-    yield note('Left by a start that tried out whether the store honours conditional creates: it means nothing any more.');
+    yield note('Left by a start that tested whether the store supports conditional creates: it is no longer needed.');
   },
 };
 
 const MINUTE_MS = 60_000;
 
 const FAILURE: FileFormat = {
-  kind: 'failed-login', title: 'failed login that processes count together', names: [/(?<=^|\/)failures\/\d{1,10}\/[0-9a-f]{32}\/\d{1,4}$/],
+  kind: 'failed-login', title: 'failed login, counted across processes', names: [/(?<=^|\/)failures\/\d{1,10}\/[0-9a-f]{32}\/\d{1,4}$/],
   async *parts({ key }) {
     const [, minute = '0', pair = '', number = '0'] = key.split('/');
     yield section('failed login', { minuteMs: Number(minute) * MINUTE_MS, pair, number: Number(number) });

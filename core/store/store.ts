@@ -237,9 +237,9 @@ async function openIndex(options: OpenStoreOptions, cache: BlockCache, log: Tran
     onProgress: (progress) => onProgress?.({ phase: 'verifying-index', bytesDone: progress.done, bytesTotal: progress.total }),
   });
   try {
-    if (index.wasReset !== null) world.log.warn('the index was discarded and is built again from the log', { reason: index.wasReset });
+    if (index.wasReset !== null) world.log.warn('the index was discarded and is being rebuilt from the log', { reason: index.wasReset });
     const records = await replayLog(index, log.table, world.clock, (bytesDone, bytesTotal) => onProgress?.({ phase: 'rebuilding-index', bytesDone, bytesTotal }));
-    world.log.info('index is up to the log', { recordsReplayed: records, logEnd: log.end });
+    world.log.info('the index is up to date with the log', { recordsReplayed: records, logEnd: log.end });
     return index;
   } catch (error) {
     await index.close();
@@ -354,7 +354,7 @@ class RunningStore implements DirectoryStore {
   }
 
   mergeIndexes(): string {
-    if (this.#closing !== null) throw new SkuaError('store_closed', 'The store is closing, so no merge of its index can begin.');
+    if (this.#closing !== null) throw new SkuaError('store_closed', 'The store is closing, so no merge of its index can start.');
     return this.#index.mergeAll();
   }
 

@@ -214,7 +214,7 @@ export function unlessChanged(unchanged: readonly UnchangedStream[]): Authorize 
 }
 
 export function streamChanged(stream: string, expected: number, actual: number): SkuaError {
-  return new SkuaError('wrong_expected_version', `${stream} was changed meanwhile: read it and decide anew.`, { stream, expected, actual });
+  return new SkuaError('wrong_expected_version', `${stream} has been changed: read it and decide again.`, { stream, expected, actual });
 }
 
 /**

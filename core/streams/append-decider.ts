@@ -250,7 +250,7 @@ export class AppendDecider {
     }
     if (violations.length === 0) return null;
     const names = violations.slice(0, 3).map(({ stream, expected, actual }) => `${stream} (expected ${expected}, found ${actual})`).join(', ');
-    return new SkuaError('consistency_violation', `Nothing was written, since ${violations.length} of the ${checks.length} checks do not hold: ${names}. Read the streams and decide anew.`, { violations });
+    return new SkuaError('consistency_violation', `Nothing was written: ${violations.length} of the ${checks.length} checks failed: ${names}. Read the streams and decide again.`, { violations });
   }
 
   /** Where all checks hold, why not all of the request is new: what conflicts nevertheless was written in part. */
@@ -260,7 +260,7 @@ export class AppendDecider {
       if (latest.isTombstoned) return deletedError(stream);
       const verdict = this.#verdicts[i]!;
       if (verdict === VERDICT.NEW) continue;
-      if (verdict === VERDICT.DELETED) return new SkuaError('stream_deleted', `The stream ${stream} was deleted, and does not exist until it is written again without expecting it.`, { stream, isSoftDeleted: true });
+      if (verdict === VERDICT.DELETED) return new SkuaError('stream_deleted', `The stream ${stream} was deleted and does not exist until it is written to again without an expectation that it exists.`, { stream, isSoftDeleted: true });
       return conflictError(stream, expected, lastNumberOf(latest, isMeta));
     }
     return null;

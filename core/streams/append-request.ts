@@ -245,7 +245,7 @@ export class StreamsRequest extends PendingRequest<AppendToStreamsResult> {
     this.isRepeatable = isRepeatable;
     this.revivalBytes = this.parts.reduce((sum, part) => sum + (part.isMeta ? revivalOf(part, this.runs) : 0), 0);
     const touched = new Set([...parts.keys(), ...checks.map(({ stream }) => stream)]).size;
-    if (touched > STREAMS_PER_WRITE_MAX) throw new SkuaError('bad_request', `One write may touch and check ${STREAMS_PER_WRITE_MAX} streams, and this one has ${touched}: split it.`, { limit: STREAMS_PER_WRITE_MAX, size: touched });
+    if (touched > STREAMS_PER_WRITE_MAX) throw new SkuaError('bad_request', `One write can write to and check at most ${STREAMS_PER_WRITE_MAX} streams, and this one has ${touched}: split it.`, { limit: STREAMS_PER_WRITE_MAX, size: touched });
   }
 }
 
@@ -258,10 +258,10 @@ interface Collected {
 function collect(writes: readonly StreamWrite[]): Map<string, Collected> {
   const byStream = new Map<string, Collected>();
   for (const { stream, expectedVersion, events, authorize } of writes) {
-    if (events.length === 0) throw new SkuaError('batch_empty', `The write to ${stream} has no events: give at least one to each.`, { stream });
+    if (events.length === 0) throw new SkuaError('batch_empty', `The write to ${stream} has no events: give at least one for each stream.`, { stream });
     const known = byStream.get(stream);
     if (known === undefined) byStream.set(stream, { events: [...events], expectedVersion, authorize: authorize ?? null });
-    else if (known.expectedVersion !== ANY || expectedVersion !== ANY) throw new SkuaError('bad_request', `${stream} occurs more than once, so that no write to it may expect a version: use a check.`, { stream });
+    else if (known.expectedVersion !== ANY || expectedVersion !== ANY) throw new SkuaError('bad_request', `${stream} occurs more than once, so its writes can't expect a version: use a check.`, { stream });
     else {
       for (const event of events) known.events.push(event);
       known.authorize = bothAllow(known.authorize, authorize ?? null);

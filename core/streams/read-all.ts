@@ -24,7 +24,7 @@ export async function readAllPage(context: StoreContext, options: ReadAllOptions
   const asked = resolvePosition(options.from, end);
   const isForward = options.direction === 'forward';
   if (asked.commit > end) {
-    if (!isForward) throw invalidPosition(asked, 'lies beyond the end of the log');
+    if (!isForward) throw invalidPosition(asked, 'is beyond the end of the log');
     return { events: [], from: asked, next: asked, isEnd: true, lastCommitPosition: await lastPosition(context) };
   }
   let from = asked;

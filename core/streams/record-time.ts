@@ -85,7 +85,7 @@ export class RecordTime {
     if (monotonicMs - this.#warnedAtMs < WARNINGS_EVERY_MS) return;
     this.#warnedAtMs = monotonicMs;
     const behindMs = Math.floor(this.#lastMs - now);
-    this.#log.warn(`The clock stands more than ${CLOCK_STEP_MAX_MS / 1_000} s before the last record of the log, so new records get an earlier time than older ones have, and $maxAge keeps events longer or hides them sooner than it should: look at the clocks of all who write to this log.`, { behindMs, clockMs: Math.floor(now), lastRecordMs: this.#lastMs });
+    this.#log.warn(`The clock is more than ${CLOCK_STEP_MAX_MS / 1_000} s behind the last record of the log, so new records get earlier times than older ones, and $maxAge keeps events longer or hides them sooner than it should: check the clocks of all writers to this log.`, { behindMs, clockMs: Math.floor(now), lastRecordMs: this.#lastMs });
   }
 
   /** Null when the time of the last record is known; else a promise to await before a group is begun. It rejects with what reading the log does. */

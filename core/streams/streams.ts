@@ -123,7 +123,7 @@ class Store implements EventStoreInternals {
     for (const { stream, expectedVersion, events } of writes) {
       const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion) ?? checkMeaning(stream, events);
       if (refusal !== null) throw refusal;
-      if (stream === POINTS_STREAM) throw new SkuaError('bad_request', `A scavenge point ends its chunk, so that nothing can be written with it: append to ${POINTS_STREAM} alone.`, { stream });
+      if (stream === POINTS_STREAM) throw new SkuaError('bad_request', `A scavenge point completes its chunk, so nothing else can be written with it: append to ${POINTS_STREAM} alone.`, { stream });
     }
     for (const { stream, expectedVersion } of options.checks ?? []) {
       const refusal = checkReadableName(stream) ?? checkExpected(expectedVersion);
@@ -137,7 +137,7 @@ class Store implements EventStoreInternals {
   async deleteStream(stream: string, expectedVersion: number, kind: 'soft' | 'hard', authorize?: Authorize): Promise<{ readonly position: number }> {
     const refusal = checkWritableName(stream) ?? checkExpected(expectedVersion);
     if (refusal !== null) throw refusal;
-    if (isMetastream(stream)) throw new SkuaError('access_denied', `${stream} is a metadata stream, which lives and dies with its stream: delete that.`, { stream });
+    if (isMetastream(stream)) throw new SkuaError('access_denied', `${stream} is a metadata stream, which is deleted with its stream: delete that.`, { stream });
     return this.#send(new DeleteRequest(kind === 'soft' ? 'soft-delete' : 'hard-delete', stream, expectedVersion, authorize ?? null));
   }
 
@@ -203,7 +203,7 @@ class Store implements EventStoreInternals {
     for (;;) {
       const view = await this.#readable(stream);
       const event = await readVisible(this.#context, view, number === 'last' ? view.lastNumber : number);
-      if (event === null) throw new SkuaError('event_not_found', `There is no event ${number} in ${stream}: it was never written, or it has expired.`, { stream, number });
+      if (event === null) throw new SkuaError('event_not_found', `There is no event ${number} in ${stream}: it was never written, or has expired.`, { stream, number });
       if (bytes.take(event.data.length + event.metadata.length, 0)) {
         countRead(this.#deps.meter, [event], event.data.length + event.metadata.length);
         const shown = withLinks ? await resolveLink(this.#context, event, bytes, true) : event;
@@ -221,7 +221,7 @@ class Store implements EventStoreInternals {
     const { from } = options;
     if (typeof from !== 'string') {
       if (!Number.isSafeInteger(from.commit) || !Number.isSafeInteger(from.prepare) || from.commit < 0 || from.prepare < 0) {
-        throw new SkuaError('invalid_position', `The position ${from.commit}/${from.prepare} is none: give two whole numbers, or start or end.`, { ...from });
+        throw new SkuaError('invalid_position', `${from.commit}/${from.prepare} is not a position: give two whole numbers, or start or end.`, { ...from });
       }
     }
     return readAllPage(this.#context, options);
@@ -321,7 +321,7 @@ function checkBytes(events: readonly NewEvent[], limit: number): SkuaError | nul
   // Without a limit nothing has to be added up.
   if (limit === DEFAULT_OPTIONS.appendBytesMax) return null;
   const size = events.reduce((sum, { data }) => sum + data.length, 0);
-  return size <= limit ? null : new SkuaError('batch_too_large', `The data of one append may have ${limit} bytes here, and these have ${size}: split them.`, { size, limit });
+  return size <= limit ? null : new SkuaError('batch_too_large', `The data of one append can have at most ${limit} bytes, and this has ${size}: split it.`, { size, limit });
 }
 
 function checkPage(count: number): void {

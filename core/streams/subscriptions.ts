@@ -56,7 +56,7 @@ export class Waiters {
   add(stream: string | null): Waiter {
     if (this.isClosed) throw closedError();
     if (this.#count >= this.#max) {
-      throw new SkuaError('too_busy', `There are ${this.#max} subscriptions and waiting readers already: end some, or ask another node.`, { limit: this.#max });
+      throw new SkuaError('too_busy', `There are already ${this.#max} subscriptions and waiting readers: end some, or use another node.`, { limit: this.#max });
     }
     this.#count++;
     const waiter = new Waiter(stream);
@@ -98,7 +98,7 @@ export class Waiters {
 }
 
 export function closedError(): SkuaError {
-  return new SkuaError('store_closed', 'The store has been closed: start it again.');
+  return new SkuaError('store_closed', 'The store has been closed: reopen it.');
 }
 
 /** What is in the pages of a subscription, one after the other. */

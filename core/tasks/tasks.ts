@@ -85,7 +85,7 @@ export class Tasks<Subject, Report> {
     };
     this.#tasks.push(task);
     if (this.#tasks.length > KEPT_MAX) this.#tasks.shift();
-    log.info(`a ${what} begins`, { id: task.id });
+    log.info(`a ${what} has started`, { id: task.id });
     task.ended = this.#run(task, work);
     return task.id;
   }
@@ -93,9 +93,9 @@ export class Tasks<Subject, Report> {
   /** Throws what `start` would throw. */
   check(): void {
     const { what } = this.#parts;
-    if (this.#isClosed) throw new SkuaError('store_closed', `The node is stopping: no ${what} can begin any more.`);
+    if (this.#isClosed) throw new SkuaError('store_closed', `The node is stopping: no ${what} can start.`);
     const running = this.#running;
-    if (running !== undefined) throw new SkuaError('task_running', `A ${what} is under way: wait for its end, or end it.`, { taskId: running.id });
+    if (running !== undefined) throw new SkuaError('task_running', `A ${what} is in progress: wait until it has finished, or stop it.`, { taskId: running.id });
   }
 
   get #running(): Task<Subject, Report> | undefined { return this.#tasks.find(({ state }) => state === 'running'); }
@@ -107,10 +107,10 @@ export class Tasks<Subject, Report> {
     try {
       task.report = await work(signal, (progress) => { task.progress = progress; });
       task.state = 'done';
-      log.info(`a ${what} has ended`, { id });
+      log.info(`a ${what} has finished`, { id });
     } catch (error) {
       task.state = signal.aborted ? 'aborted' : 'failed';
-      if (signal.aborted) log.info(`a ${what} was ended before it was done`, { id });
+      if (signal.aborted) log.info(`a ${what} was stopped`, { id });
       else {
         task.error = error instanceof Error ? error.message : String(error);
         log.error(`a ${what} failed`, { id, code: isSkuaError(error) ? error.code : undefined, error });
@@ -136,7 +136,7 @@ export class Tasks<Subject, Report> {
 
   #known(id: string): Task<Subject, Report> {
     const task = this.#tasks.find((each) => each.id === id);
-    if (task === undefined) throw new SkuaError('task_not_found', `There is no such ${this.#parts.what}: the last ${KEPT_MAX} since the start of the node are kept.`);
+    if (task === undefined) throw new SkuaError('task_not_found', `There is no such ${this.#parts.what}: the last ${KEPT_MAX} since the node started are kept.`);
     return task;
   }
 
@@ -148,7 +148,7 @@ export class Tasks<Subject, Report> {
   /** Ends the one with this id, or the one under way, and resolves with its id when it has ended. Rejects with `task_not_found`. */
   async abort(id: string | null): Promise<string> {
     const task = id === null ? this.#running : this.#known(id);
-    if (task === undefined || task.state !== 'running') throw new SkuaError('task_not_found', `No ${this.#parts.what} is under way${id === null ? '' : ' with this id'}.`);
+    if (task === undefined || task.state !== 'running') throw new SkuaError('task_not_found', `No ${this.#parts.what} is in progress${id === null ? '' : ' with this id'}.`);
     task.aborting.abort();
     await task.ended;
     return task.id;

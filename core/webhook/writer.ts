@@ -14,7 +14,7 @@ export async function refusalOfList(access: ListedAccess, connectorId: string, s
     return null;
   } catch (error) {
     if (!isSkuaError(error, 'access_denied')) throw error;
-    return `The connector may not write to the stream ${shownStream(stream)}, whose access list keeps it out. Return another name, or let an administrator name connector:${connectorId}, or $all for everybody, in its $w.`;
+    return `The connector may not write to the stream ${shownStream(stream)}, whose access list does not allow it. Return another name, or have an administrator add connector:${connectorId}, or $all for everyone, to its $w.`;
   }
 }
 

@@ -38,7 +38,7 @@ async function reached<T>(work: Promise<T>): Promise<T> {
     return await work;
   } catch (error) {
     if (!isSkuaError(error) || !OUT_OF_REACH.has(error.code)) throw error;
-    throw new SkuaError('repository_unreachable', `The repository of backups can't be reached: ${error.message}`, { reason: error.code }, error);
+    throw new SkuaError('repository_unreachable', `The backup repository can't be reached: ${error.message}`, { reason: error.code }, error);
   }
 }
 
@@ -68,8 +68,8 @@ const abortBackup: Handler = async (call, app) => {
 };
 
 function notRunning(last: ReturnType<Backups['last']>): SkuaError {
-  const hint = last === null ? undefined : `The last one, ${last.backupId}, ended: ${last.result}.${last.error === null ? '' : ` ${last.error}`}`;
-  return new SkuaError('backup_not_running', 'No backup is being made.', hint === undefined ? {} : { hint });
+  const hint = last === null ? undefined : `The result of the last one, ${last.backupId}: ${last.result}.${last.error === null ? '' : ` ${last.error}`}`;
+  return new SkuaError('backup_not_running', 'No backup is running.', hint === undefined ? {} : { hint });
 }
 
 function backupDocument({ id, nodeId, createdMs, cause, logEnd, shippedEnd, shippedMs, sizeBytes }: ManifestSummary): BackupDocument {
@@ -90,7 +90,7 @@ async function optionsOf(call: Call, app: App): Promise<BackupOptions> {
   const { format: _, ...query } = call.query;
   const given: Record<string, unknown> = { ...await bodyOf(call, app), ...query };
   const names = Object.keys(given).filter((name) => name !== 'pauseScavenge');
-  if (names.length > 0) throw new SkuaError('bad_request', `A backup takes nothing but pauseScavenge, not ${names.slice(0, 5).map((name) => `'${name.slice(0, 50)}'`).join(', ')}: where it goes is said by the node's option Backup:Repository alone.`);
+  if (names.length > 0) throw new SkuaError('bad_request', `A backup accepts only pauseScavenge, not ${names.slice(0, 5).map((name) => `'${name.slice(0, 50)}'`).join(', ')}: its destination is the node's option Backup:Repository.`);
   const { pauseScavenge = false } = given;
   if (pauseScavenge === true || pauseScavenge === 'true') return { pauseScavenge: true };
   if (pauseScavenge === false || pauseScavenge === 'false') return { pauseScavenge: false };
@@ -105,7 +105,7 @@ async function bodyOf(call: Call, app: App): Promise<object> {
   try {
     body = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    throw new SkuaError('bad_json', 'The body is no valid JSON in UTF-8. Leave it out, or send an object such as {"pauseScavenge": true}.');
+    throw new SkuaError('bad_json', 'The body is not valid JSON in UTF-8. Leave it out, or send an object such as {"pauseScavenge": true}.');
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new SkuaError('bad_json', 'The body must be a JSON object such as {"pauseScavenge": true}.');
   return body;

@@ -50,7 +50,7 @@ function startCheck(subjectOf: (call: Call) => CheckSubject): Handler {
 function verifyOf(call: Call): CheckSubject {
   const text = queryOf(call, 'subset');
   const subset = text === undefined ? 1 : /^\d(?:\.\d{1,6})?$/.test(text) ? Number(text) : 0;
-  if (!(subset > 0 && subset <= 1)) throw new SkuaError('bad_request', 'subset must be a number above 0, and 1 at most: the part of the content that is read.');
+  if (!(subset > 0 && subset <= 1)) throw new SkuaError('bad_request', 'subset must be a number above 0 and at most 1: the share of the content to read.');
   return { kind: 'verify', subset };
 }
 

@@ -57,7 +57,7 @@ export const readFile: Handler = async (call, app) => {
   const file = listed(snapshot.files, call);
   const range = rangeOf(call, file.sizeBytes);
   const headers = { ...commonHeaders(call.methods), 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', 'cache-control': 'no-store' };
-  if (range === null) throw new SkuaError('range_not_satisfiable', `The file has ${file.sizeBytes} bytes, and nothing there. Ask for a part of these.`, { sizeBytes: file.sizeBytes });
+  if (range === null) throw new SkuaError('range_not_satisfiable', `The file has ${file.sizeBytes} bytes, and none at this offset. Ask for a range within it.`, { sizeBytes: file.sizeBytes });
   const { from, length, isPartial } = range;
   const pieces = holds.read(holdId, file.path, from, length);
   // What fails at the beginning still has a status of its own.
@@ -76,7 +76,7 @@ function holdOf(call: Call): string {
 function listed(files: readonly SnapshotFile[], call: Call): SnapshotFile {
   const path = decoded(call.params['path'] ?? '');
   const file = files.find((each) => each.path === path);
-  if (file === undefined) throw new SkuaError('not_found', 'There is no such file in this hold. GET /admin/backup/files lists those there are.');
+  if (file === undefined) throw new SkuaError('not_found', 'There is no such file in this hold. GET /admin/backup/files lists its files.');
   return file;
 }
 

@@ -15,5 +15,5 @@ export function memberBySecret(authorization: string, { request }: Call, { featu
   if (cluster?.isSecret == null || !authorization.startsWith(SCHEME)) return null;
   if (authorization.length <= LENGTH_MAX && cluster.isSecret(authorization.slice(SCHEME.length))) return SYSTEM;
   if ((server.peerOf?.(request) ?? null) !== null) return null;
-  throw notAMember('The secret in the Authorization header is not that of this cluster.');
+  throw notAMember('The secret in the Authorization header is not the ClusterSecret of this cluster.');
 }

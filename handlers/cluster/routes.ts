@@ -38,7 +38,7 @@ const commits: Handler = async (call, app) => {
   const cluster = featureOf(call, app, 'cluster');
   const request = commitsRequest(call);
   const count = held.get(cluster) ?? 0;
-  if (count >= COMMITS_HELD_MAX) throw new SkuaError('too_busy', `${count} members are fed from here already. Read the commits from the bucket.`);
+  if (count >= COMMITS_HELD_MAX) throw new SkuaError('too_busy', `${count} members already receive commits from here. Read the commits from the bucket.`);
   held.set(cluster, count + 1);
   try {
     const reply = await cluster.membership.onCommits(request, call.request.signal);

@@ -83,10 +83,10 @@ function caught(lists: Lists | Promise<Lists>): Allowed | Promise<Allowed> {
 }
 
 function listsForUser(write: CarriedWrite, user: UserNow | null, security: Security): Lists | Promise<Lists> {
-  if (user === null) throw new SkuaError('not_authenticated', `There is no user ${write.by.name} any more, or the user is disabled.`);
+  if (user === null) throw new SkuaError('not_authenticated', `The user ${write.by.name} no longer exists or is disabled.`);
   // Asked in the write's turn: who has been changed since he was looked up here is looked up anew, since the member asks again.
   const unlessOther = unlessChanged([user.unchanged]);
-  return listsFor(write, user.principal, (metadata, endOf) => (unlessOther(metadata, endOf) === null ? null : new SkuaError('not_ready', 'The user is being changed just now: try again.')), security);
+  return listsFor(write, user.principal, (metadata, endOf) => (unlessOther(metadata, endOf) === null ? null : new SkuaError('not_ready', 'The user is being changed: try again.')), security);
 }
 
 function listsFor({ by, kind, writes, checks }: CarriedWrite, principal: Principal, same: Authorize | null, { access }: Security): Lists | Promise<Lists> {

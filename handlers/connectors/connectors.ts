@@ -80,7 +80,7 @@ const deleteConnector: Handler = (call, app) => command(call, app, (connectors, 
 const startConnectorAt: Handler = (call, app) => command(call, app, async (connectors, id) => {
   if (!/^\d{1,20}$/.test(call.params['position']!)) throw invalidConnector([{ field: 'position', description: 'position must be a whole number' }]);
   const { connectorId } = await connectors.get(id);
-  throw new SkuaError('connector_state', `Connector '${connectorId}' is a source, which has no position in the log. Leave the position out.`, { connectorId });
+  throw new SkuaError('connector_state', `Connector '${connectorId}' is a source, which has no position in the log. Leave out the position.`, { connectorId });
 });
 
 /** POST `/connectors/{id}/test`: runs the script that is stored, or the one of settings that are not, and writes nothing. */

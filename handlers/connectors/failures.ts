@@ -33,7 +33,7 @@ export function connectorFailure(error: unknown, call: Call, app: App): Reply {
 }
 
 function statusOf(error: unknown, status: number, call: Call): RpcStatusDocument {
-  if (!(error instanceof SkuaError) || outcomeOf(error.code).status !== status || status === 500) return { code: INTERNAL, message: 'The request failed inside the server. The server\'s log has the reason.', details: [] };
+  if (!(error instanceof SkuaError) || outcomeOf(error.code).status !== status || status === 500) return { code: INTERNAL, message: 'The request failed inside the server. See the server\'s log for the reason.', details: [] };
   const code = CODES[error.code] ?? CODES_BY_STATUS[status] ?? INTERNAL;
   return { code, message: messageOf(error), details: detailsOf(error, code, call.params['connector'] ?? '') };
 }

@@ -45,7 +45,7 @@ export async function newSettingsOf(call: Call, app: App): Promise<Settings> {
   // No setting has these names.
   if (!names.some((name) => /^(?:settings|configuration)$/i.test(name))) return settingsOf(value, 'settings');
   const stray = names.filter((name) => !SHOWN_MEMBERS.has(name.toLowerCase()));
-  if (stray.length > 0) throw invalidConnector(stray.slice(0, STRAY_MAX).map((name) => ({ field: name.slice(0, SETTING_NAME_LENGTH_MAX), description: 'Stands beside the settings. Give all of them in settings, or all of them without it.' })));
+  if (stray.length > 0) throw invalidConnector(stray.slice(0, STRAY_MAX).map((name) => ({ field: name.slice(0, SETTING_NAME_LENGTH_MAX), description: 'Given outside settings. Give all of them inside settings, or none.' })));
   return wrappedSettings(membersOf(value));
 }
 
@@ -80,7 +80,7 @@ const PAYLOAD_DEPTH_MAX = 1_000;
 /** As it is written, since a value would not hold every integer. */
 function payloadText(text: string): string {
   const { raw } = jsonMembers(text)!.findLast(({ key }) => key.toLowerCase() === 'body')!;
-  if (!isNestedAtMost(raw, PAYLOAD_DEPTH_MAX)) throw invalidConnector([{ field: 'body', description: 'Nested too deep.' }]);
+  if (!isNestedAtMost(raw, PAYLOAD_DEPTH_MAX)) throw invalidConnector([{ field: 'body', description: 'Nested too deeply.' }]);
   return raw;
 }
 

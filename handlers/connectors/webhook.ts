@@ -34,7 +34,7 @@ export const receiveWebhook: Handler = async (call, app) => {
   const { authorize, wasRefused } = leadOf(call);
   const answer = await webhooks.ingest.receive({ connectorId, path: call.path, headers: headersOf(call, app), query: queryOf(call), body, arrivedMs, ...(authorize !== null && { authorize }) }, () => call.request.signal);
   if (typeof answer !== 'number') return { ...reply(call, answer.status), headers: { ...commonHeaders(call.methods), 'content-type': PLAIN }, body: answer.text };
-  if (answer >= 500 && wasRefused()) throw new SkuaError('not_leader', 'This member leads no more.');
+  if (answer >= 500 && wasRefused()) throw new SkuaError('not_leader', 'This member is no longer the leader.');
   return reply(call, answer);
 };
 
@@ -99,14 +99,14 @@ function reply(call: Call, status: number, headers?: Readonly<Record<string, str
 const JSON_TYPE = /^(?:application\/json|[^\s/,]+\/[^\s/,]+\+json)$/;
 /** What GitHub sends unless told otherwise, and Slack for interactions and commands. */
 const FORM_TYPE = 'application/x-www-form-urlencoded';
-const FORM_REASON = `The call is form-encoded (${FORM_TYPE}), and connectors take JSON only. Set the content type of the webhook to application/json at its sender (at GitHub: Settings, Webhooks, Content type). Slack sends the events of its Events API as JSON, and interactions and slash commands as forms, which are not taken.`;
+const FORM_REASON = `The call is form-encoded (${FORM_TYPE}), and connectors accept JSON only. Set the content type of the webhook to application/json at its sender (on GitHub: Settings, Webhooks, Content type). Slack sends the events of its Events API as JSON, and interactions and slash commands as forms, which are not taken.`;
 /** Characters of a media type in a reason. */
 const TYPE_LENGTH_MAX = 100;
 
 /** The body is not read, and the status does not tell whether there is such a connector. */
 async function wrongType(call: Call, app: App, ingest: WebhookIngest, type: string): Promise<Reply> {
   const connectorId = connectorOf(call);
-  const reason = type === FORM_TYPE ? FORM_REASON : `The content type is ${type === '' ? 'missing' : `'${type.slice(0, TYPE_LENGTH_MAX)}'`}, and connectors take JSON only. Let the sender send application/json.`;
+  const reason = type === FORM_TYPE ? FORM_REASON : `The content type is ${type === '' ? 'missing' : `'${type.slice(0, TYPE_LENGTH_MAX)}'`}, but connectors accept JSON only. Have the sender send application/json.`;
   if (connectorId !== null) await ingest.refused?.(connectorId, 415, reason, headersOf(call, app).keys()).catch(() => {});
   // Whoever set the webhook up reads this at the sender, and can't be told in another way what to choose there. It tells nothing of the connector.
   return type === FORM_TYPE ? failure(new SkuaError('unsupported_media_type', reason), call, app) : reply(call, 415);

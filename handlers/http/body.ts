@@ -35,7 +35,7 @@ export async function readJsonText(call: Call, app: App, bytesMax: number): Prom
     return { value: JSON.parse(text), text };
   } catch {
     // The reason that the parser gives quotes the body, and with it secrets.
-    throw new SkuaError('bad_json', 'The body is no valid JSON in UTF-8.');
+    throw new SkuaError('bad_json', 'The body is not valid JSON in UTF-8.');
   }
 }
 
@@ -47,7 +47,7 @@ export function requireJsonType(call: Call): void {
   const contentType = call.request.headers.get('content-type');
   const { type, isUtf8 } = mediaTypeOf(contentType ?? '');
   if (type === 'application/json' && isUtf8) return;
-  throw new SkuaError('unsupported_media_type', `${xmlRemark(type)}Content-Type '${(contentType ?? '').slice(0, 100)}' is not understood here. Send application/json in UTF-8.`);
+  throw new SkuaError('unsupported_media_type', `${xmlRemark(type)}Content-Type '${(contentType ?? '').slice(0, 100)}' is not supported here. Send application/json in UTF-8.`);
 }
 
 async function readDeclared(request: Request, bytesMax: number): Promise<Uint8Array> {
@@ -64,7 +64,7 @@ async function readCounted(request: Request, bytesMax: number, onBytes: OnBytes 
   for await (const part of request.body as ReadableStream<Uint8Array>) {
     total += part.length;
     if (total > bytesMax) throw tooLarge(bytesMax);
-    if (!onBytes(part.length)) throw new SkuaError('aborted', 'The rest of the body is not wanted.');
+    if (!onBytes(part.length)) throw new SkuaError('aborted', 'The rest of the body is not needed.');
     parts.push(part);
   }
   if (parts.length === 1) return parts[0]!;

@@ -26,7 +26,7 @@ export function refuseForeign(call: Call, app: App): void {
   if (site === 'same-origin' || site === 'none') return;
   if (origin !== null && app.origins?.has(origin.toLowerCase()) === true) return;
   if (site === null && origin !== null && isOwn(origin, call)) return;
-  throw new SkuaError('foreign_origin', 'A page of another origin may not change anything here. An operator can name the origin in the option CorsOrigins; a proxy in front of the node must pass on the host that was asked for in X-Forwarded-Host, and be one of TrustedProxies where there are some.');
+  throw new SkuaError('foreign_origin', 'Pages of other origins may not change anything here. An operator can add the origin to the option CorsOrigins; a proxy in front of the node must pass the requested host in X-Forwarded-Host, and be one of TrustedProxies if any are set.');
 }
 
 /**
@@ -48,7 +48,7 @@ async function judgedHost(call: Call, { security, features: { webhooks } }: App,
   const sender = call.branch.isForSenders ? senderOf(call.path) : null;
   if (sender !== null && await webhooks?.ingest.checksSignature?.(sender) === true) return null;
   const why = security === null ? 'has no users' : 'has users with the default password';
-  return new SkuaError('foreign_host', `The node ${why}, and the request asks for the host ${host.slice(0, SHOWN_HOST_LENGTH_MAX)}, which a page of anybody could have. Ask for it by its address, or let an operator name the host in the option AllowedHosts (--allowed-hosts).`);
+  return new SkuaError('foreign_host', `The node ${why}, and the request is for the host ${host.slice(0, SHOWN_HOST_LENGTH_MAX)}, which could belong to a page of someone else. Use its address, or have an operator add the host to the option AllowedHosts (--allowed-hosts).`);
 }
 
 /** The connector that a path of senders names behind its first segment; null where it names none. */
@@ -85,7 +85,7 @@ export function isFromOwnPage(call: Call): boolean {
 export function refuseOtherPages(call: Call): void {
   const { headers } = call.request;
   if ((!headers.has('sec-fetch-site') && !headers.has('origin')) || isFromOwnPage(call)) return;
-  throw new SkuaError('foreign_origin', 'A page of another origin may not begin or end a session of the page here. It can send credentials with each request in place of that.');
+  throw new SkuaError('foreign_origin', 'Pages of other origins may not start or end a session here. They can send credentials with each request instead.');
 }
 
 /** Schemes are not compared: a proxy may end TLS without a word. */

@@ -87,7 +87,7 @@ export function negotiate(call: Call, kinds: readonly Kind[]): Representation {
 
 function notAcceptable(kinds: readonly Kind[], asked: string): SkuaError {
   const offered = ALL.filter((r) => kinds.includes(r.kind)).map((r) => r.mediaType);
-  return new SkuaError('not_acceptable', `${xmlRemark(asked)}This is available as ${offered.join(', ')}. Ask for one of them in Accept.`);
+  return new SkuaError('not_acceptable', `${xmlRemark(asked)}This is available as ${offered.join(', ')}. Request one of them in Accept.`);
 }
 
 /** The media ranges of an `Accept` value by falling `q`, of one `q` in their order; those with `q=0` are left out. */
@@ -132,7 +132,7 @@ export function postedKind(contentType: string | null): PostedKind {
   const { type, isUtf8 } = mediaTypeOf(contentType ?? '');
   const kind = POSTED.get(type);
   if (kind === undefined || !isUtf8) {
-    throw new SkuaError('unsupported_media_type', `${xmlRemark(type)}Content-Type '${(contentType ?? '').slice(0, SHOWN_LENGTH_MAX)}' is not understood here. Post application/json or application/octet-stream (one event), or application/vnd.eventstore.events+json (an array of events), in UTF-8.`);
+    throw new SkuaError('unsupported_media_type', `${xmlRemark(type)}Content-Type '${(contentType ?? '').slice(0, SHOWN_LENGTH_MAX)}' is not supported here. Post application/json or application/octet-stream (one event), or application/vnd.eventstore.events+json (an array of events), in UTF-8.`);
   }
   return kind;
 }

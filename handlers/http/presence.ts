@@ -11,9 +11,9 @@ export function isPresent({ features, security }: Pick<App, 'features' | 'securi
 
 /** What handlers ask for, and why it may not be there. */
 const ABSENT = {
-  cluster: 'this node is a member of no cluster',
-  subscriptions: 'persistent subscriptions are not here',
-  webhooks: 'connectors are switched off on this node',
+  cluster: 'this node is not a cluster member',
+  subscriptions: 'persistent subscriptions are not available',
+  webhooks: 'connectors are disabled on this node',
   autoScavenge: 'scavenges are not scheduled on this node',
   backups: 'this node makes no backups',
   erasure: 'this node has no files of its own to search',
@@ -29,7 +29,7 @@ export function featureOf<F extends keyof typeof ABSENT>(call: Call, { features 
 
 /** Errors: `not_found` where the routes of scavenges are served elsewhere. */
 export function scavengerOf({ scavenger }: App): NonNullable<App['scavenger']> {
-  if (scavenger === null) throw new SkuaError('not_found', 'Scavenges are the business of another function.');
+  if (scavenger === null) throw new SkuaError('not_found', 'Scavenges are handled by another function.');
   return scavenger;
 }
 
@@ -37,7 +37,7 @@ export function scavengerOf({ scavenger }: App): NonNullable<App['scavenger']> {
 export function ordersOf(app: App): NonNullable<AppFeatures['scavengeOrders']> {
   const { scavengeOrders } = app.features;
   if (scavengeOrders !== null && scavengeOrders !== undefined) return scavengeOrders;
-  throw new SkuaError('bad_request', 'This node takes no orders of a cluster: leave out clusterScavengeId and attempt');
+  throw new SkuaError('bad_request', 'This node accepts no orders from a cluster: leave out clusterScavengeId and attempt');
 }
 
 /** The node around the handlers. Throws `not_found` where there is none: its routes are absent then. */

@@ -190,6 +190,6 @@ export function failure(error: unknown, call: Call, app: App): Reply {
   if (known?.code === 'method_not_allowed') headers['allow'] = call.methods;
   const reason = known?.code === 'stream_deleted' && call.method === 'GET' ? 'Deleted' : outcome.reason;
   const body = known !== null && outcome !== INTERNAL ? problemText(known, reason)
-    : JSON.stringify({ code: known?.code ?? 'internal', title: reason, detail: 'The request failed inside the server. The server\'s log has the reason.' });
+    : JSON.stringify({ code: known?.code ?? 'internal', title: reason, detail: 'The request failed inside the server. See the server\'s log for the reason.' });
   return { status: outcome.status, statusText: reason, headers, body };
 }

@@ -36,6 +36,6 @@ export function hold(share: ByteShare | undefined, length: number, source: numbe
   if (share === undefined || length <= share.heldBytes) return;
   if (length <= source * (1 + USUAL_GROWTH)) share.resize(length);
   else if (!share.tryGrow(length - share.heldBytes)) {
-    throw new SkuaError('too_busy', 'The replies under way hold all of the bytes that they may. Try again in a moment, or with less at once.');
+    throw new SkuaError('too_busy', 'The replies in progress use all the memory available to them. Try again in a moment, or ask for less at once.');
   }
 }

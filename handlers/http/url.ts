@@ -35,7 +35,7 @@ export function decodeSegment(segment: string): string {
     try {
       name = decodeURIComponent(segment);
     } catch {
-      throw new SkuaError('bad_request', `The path holds malformed percent-encoding: '${segment}'. Encode names as UTF-8.`);
+      throw new SkuaError('bad_request', `The path has malformed percent-encoding: '${segment}'. Encode names as UTF-8.`);
     }
   }
   if (name === '.' || name === '..') throw new SkuaError('invalid_stream_name', `A stream can't be named '${name}': URLs resolve it away. Use another name.`);

@@ -42,12 +42,12 @@ function keysOf(call: Call): string[] {
   const path = call.params['path'];
   if (path === undefined) return [];
   const segments = path.split('/');
-  if (segments.length > DEPTH_MAX) throw new SkuaError('not_found', 'There are no statistics as deep as that. GET /stats shows all.');
+  if (segments.length > DEPTH_MAX) throw new SkuaError('not_found', 'There are no statistics at that depth. GET /stats shows all.');
   return segments.map((segment) => {
     try {
       return decodeURIComponent(segment);
     } catch {
-      throw new SkuaError('bad_request', `The path holds malformed percent-encoding: '${segment}'. Encode names as UTF-8.`);
+      throw new SkuaError('bad_request', `The path has malformed percent-encoding: '${segment}'. Encode names as UTF-8.`);
     }
   });
 }

@@ -33,7 +33,7 @@ const PROBLEM: Schema = {
     code: { type: 'string', pattern: '^[a-z_]+$', description: 'Stable; made for programs.' },
     title: TEXT,
     detail: { type: 'string', description: 'What is wrong, and what to do.' },
-    hint: { type: 'string', description: 'More on what to do, where `detail` is a text that tools compare.' },
+    hint: { type: 'string', description: 'More on what to do, if `detail` is a fixed text that tools compare.' },
     scavengeId: { type: 'string', description: 'The scavenge it is about.' },
     backupId: { type: 'string', description: 'The backup it is about.' },
     key: { type: ['string', 'null'], description: 'The key of the metadata that is not what it must be; null for all of them.' },
@@ -49,24 +49,24 @@ const PROBLEM: Schema = {
 const TAGS: Readonly<Record<Tag, string>> = {
   Streams: 'Appending and reading events.',
   Scavenging: 'Removing what was deleted or has expired.',
-  Backup: 'Copies of the node\'s files, for the day on which they are lost.',
+  Backup: 'Backups of the node\'s files.',
   Users: 'Who may log in, and the groups they are in.',
-  Subscriptions: 'Groups whose consumers share out the events of a stream among themselves.',
+  Subscriptions: 'Consumer groups that share the events of a stream.',
   Connectors: 'Sources of webhooks.',
   Page: 'The page for browsers.',
-  Cluster: 'What members of a cluster ask of each other.',
-  Administration: 'Directing the node.',
+  Cluster: 'Requests between cluster members.',
+  Administration: 'Controlling the node.',
   Node: 'Health, information, statistics.',
 };
 
 const WHO: Readonly<Record<Access, string>> = {
-  probe: 'Anyone; credentials are not looked at.',
-  sender: 'Anyone with the signature that the connector asks for; credentials are not looked at.',
+  probe: 'Anyone; credentials are ignored.',
+  sender: 'Anyone with the signature that the connector asks for; credentials are ignored.',
   anyone: 'Anyone, but not with wrong credentials.',
-  gossip: 'Anyone, unless the node\'s options want a login.',
-  statistics: 'Whoever has logged in; anyone, if the node\'s options say so.',
-  authenticated: 'Whoever has logged in.',
-  self: 'The user in the path, and where it says so `$admins`.',
+  gossip: 'Anyone, unless the node\'s options require a login.',
+  statistics: 'Any logged-in user; anyone, if the node\'s options allow it.',
+  authenticated: 'Any logged-in user.',
+  self: 'The user in the path, and where stated `$admins`.',
   operators: '`$ops` and `$admins`.',
   backup: '`$backup` and `$admins`.',
   administrators: '`$admins`.',
@@ -100,7 +100,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
     info: {
       title: 'Skua',
       version: options.version,
-      description: 'The HTTP interface of a Skua node. A page of another origin may read nothing, and change nothing, unless the node\'s options name its origin. Beside the answers named with an operation, the server itself refuses what it can\'t read: 400, 408, 413, 414 and 431, without a body. `OPTIONS` works on every path, and `HEAD` wherever `GET` does: with the same headers, and no body. An event stream ends there at once.',
+      description: 'The HTTP interface of a Skua node. Pages of other origins can\'t read or change anything unless the node\'s options list their origin. In addition to the answers listed with an operation, the server itself rejects malformed requests: 400, 408, 413, 414 and 431, without a body. `OPTIONS` works on every path, and `HEAD` wherever `GET` does: with the same headers, and no body. An event stream ends there at once.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'The node that sent this document.' }],
@@ -123,7 +123,7 @@ export function pathTemplate(path: string): string {
 function operationObject(route: Route, method: string, { access, doc }: Operation, { isSecured }: DocumentOptions) {
   const { path, tag } = route;
   const { summary, description, body } = doc;
-  const who = isSecured ? `Who may call it: ${WHO[access]}` : '';
+  const who = isSecured ? `Access: ${WHO[access]}` : '';
   const text = [description, who].filter(Boolean).join('\n\n');
   return {
     tags: [tag],

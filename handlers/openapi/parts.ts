@@ -76,13 +76,13 @@ export const PROBLEMS = {
   }),
   Forbidden: problem('The caller may not do this, or a page of another origin sent it.'),
   NotFound: problem('There is no such thing.'),
-  NotAcceptable: problem('The answer does not come in a format that `Accept` or `format` asks for.'),
-  Gone: problem('The stream is deleted for ever.'),
+  NotAcceptable: problem('The answer is not available in a format that `Accept` or `format` asks for.'),
+  Gone: problem('The stream is hard-deleted.'),
   ContentTooLarge: problem('The body, or what it holds, is larger than the limit.'),
-  UnsupportedMediaType: problem('The body is of a media type, or in a character set, that is not understood here.'),
+  UnsupportedMediaType: problem('The body is of a media type, or in a character set, that is not supported.'),
   TooManyRequests: problem('Too many failed logins for this user from this address.', { 'Retry-After': { ...RETRY_AFTER, required: true } }),
-  InternalError: problem('The request failed inside the server. The server\'s log has the reason.'),
-  Unavailable: problem('The node can\'t do this now: it is starting or stopping, too busy, has stopped to write, or does not reach the leader or a storage.', { 'Retry-After': RETRY_AFTER }),
+  InternalError: problem('The request failed inside the server. See the server\'s log for the reason.'),
+  Unavailable: problem('The node can\'t do this now: it is starting or stopping, too busy, has stopped writing, or can\'t reach the leader or its storage.', { 'Retry-After': RETRY_AFTER }),
   InsufficientStorage: problem('The disk is full. Nothing was written; writes work again when there is space.'),
 } as const satisfies Readonly<Record<string, ResponseDoc>>;
 
@@ -124,7 +124,7 @@ export const PATH_PARAMETERS: Readonly<Record<string, ParameterDoc>> = {
   count: segment('count', 'Most events on the page.', { type: 'integer', minimum: 1, maximum: PAGE_EVENTS_MAX }, 20),
   position: segment('position', 'A position: 16 hexadecimal digits of the commit position and 16 of the prepare position, as links have them; `head` for the end.', { type: 'string', pattern: '^([0-9A-Fa-f]{32}|head)$' }, 'head'),
   guid: segment('guid', 'Id of the event.', UUID, '3e5d7c9b-1a2f-4e6d-8c0b-a9f8e7d6c5b4'),
-  scavenge: segment('scavenge', 'Id of a scavenge, as its start was answered with.', TEXT, '0d0f7c3e-1d3e-4c55-8a5a-53e2c1b6a0f4'),
+  scavenge: segment('scavenge', 'Id of a scavenge, as returned by its start.', TEXT, '0d0f7c3e-1d3e-4c55-8a5a-53e2c1b6a0f4'),
   login: segment('login', 'Login name of a user.', { type: 'string', minLength: 1 }, 'kim'),
 };
 
@@ -136,30 +136,30 @@ export const FROM_POSITION = segment('position', 'A position, as links have them
 export const PARAMETERS = {
   feedFormat: query('format', 'Overrides `Accept`.', oneOf('json', 'atomxj'), 'json'),
   adminFormat: query('format', 'Overrides `Accept`.', oneOf('json', 'text'), 'json'),
-  embed: query('embed', 'How much of each event an entry carries, in any case.', oneOf('none', 'content', 'rich', 'body', 'pretty', 'tryharder'), 'body'),
-  from: query('from', 'With `application/x-ndjson` and `text/event-stream`: the number of the first event wanted. With `text/event-stream` also `end`: only what comes.', TEXT, '0'),
-  fromPosition: query('from', 'With `application/x-ndjson` and `text/event-stream`: the position of the first event wanted, as `C/P` in decimal or 32 hexadecimal digits. With `text/event-stream` also `end`: only what comes.', TEXT, '0/0'),
+  embed: query('embed', 'How much of each event an entry contains; case-insensitive.', oneOf('none', 'content', 'rich', 'body', 'pretty', 'tryharder'), 'body'),
+  from: query('from', 'With `application/x-ndjson` and `text/event-stream`: the number of the first event wanted. With `text/event-stream` also `end`: only new events.', TEXT, '0'),
+  fromPosition: query('from', 'With `application/x-ndjson` and `text/event-stream`: the position of the first event wanted, as `C/P` in decimal or 32 hexadecimal digits. With `text/event-stream` also `end`: only new events.', TEXT, '0/0'),
   limit: query('limit', 'With `application/x-ndjson`: most events to send.', { type: 'integer', minimum: 1 }, 100),
-  context: { ...query('context', 'What is compared, in any case.', oneOf('streamid', 'eventtype'), 'streamid'), required: true },
-  type: { ...query('type', 'How it is compared, in any case.', oneOf('prefix', 'regex'), 'prefix'), required: true },
+  context: { ...query('context', 'What is compared; case-insensitive.', oneOf('streamid', 'eventtype'), 'streamid'), required: true },
+  type: { ...query('type', 'How it is compared; case-insensitive.', oneOf('prefix', 'regex'), 'prefix'), required: true },
   data: { ...query('data', 'Prefixes, separated by commas, or a regular expression of RE2 (no look-around, no back reference).', { type: 'string', minLength: 1 }, 'orders-'), required: true },
   excludeSystemEvents: query('exclude-system-events', 'Leave out events whose type begins with `$`.', BOOLEAN, true),
   resolveLinks: header('ES-ResolveLinkTos', `Show the event that a link points to in place of the link. Default true for streams, false for \`$all\` and metadata. ${ALSO('ResolveLinkTos')}`, BOOLEAN, true),
   longPoll: header('ES-LongPoll', `Seconds to hold the answer while there is nothing to read. ${ALSO('LongPoll')}`, { type: 'integer', minimum: 1 }, 1),
-  ifNoneMatch: header('If-None-Match', 'The `ETag` of the page that the caller has.', TEXT, '"0;1747451192"'),
-  lastEventId: header('Last-Event-ID', 'With `text/event-stream`: the last id that was seen, behind which to go on; it goes before `from`.', TEXT, '0'),
-  lastPosition: header('Last-Event-ID', 'With `text/event-stream`: the last id that was seen, `C/P`, behind which to go on; it goes before `from`.', TEXT, '0/0'),
+  ifNoneMatch: header('If-None-Match', 'The `ETag` of the caller\'s copy of the page.', TEXT, '"0;1747451192"'),
+  lastEventId: header('Last-Event-ID', 'With `text/event-stream`: the last id seen, after which to continue; it overrides `from`.', TEXT, '0'),
+  lastPosition: header('Last-Event-ID', 'With `text/event-stream`: the last id that was seen, `C/P`, after which to continue; it overrides `from`.', TEXT, '0/0'),
   requireLeader: header('ES-RequireLeader', `Only the leader may answer; a single node always leads. ${ALSO('RequireLeader')}`, BOOLEAN, true),
   expectedVersion: header('ES-ExpectedVersion', `Number that the last event of the stream must have. -1: the stream must not exist; -2: no check, as without the header; -4: the stream must exist. ${ALSO('ExpectedVersion')}`, { type: 'integer', minimum: -4 }, -2),
-  eventId: header('ES-EventId', `Id of a single posted event. Without it the answer leads to an address with a new one. ${ALSO('EventId')}`, UUID, '5b3f8a52-4c1d-4e2a-9b7f-0d1c2b3a4958'),
+  eventId: header('ES-EventId', `Id of a single posted event. Without it the answer redirects to an address with a new one. ${ALSO('EventId')}`, UUID, '5b3f8a52-4c1d-4e2a-9b7f-0d1c2b3a4958'),
   eventType: header('ES-EventType', `Type of a single posted event; not needed for batches. ${ALSO('EventType')}`, TEXT, 'order-placed'),
-  hardDelete: header('ES-HardDelete', `Delete for ever: the stream can never be written again. ${ALSO('HardDelete')}`, BOOLEAN, false),
+  hardDelete: header('ES-HardDelete', `Hard delete: the stream can never be written to again. ${ALSO('HardDelete')}`, BOOLEAN, false),
 } as const satisfies Readonly<Record<string, ParameterDoc>>;
 
 /** Headers of answers. */
-export const LOCATION: HeaderDoc = { description: 'Address of what was made.', required: true, schema: { type: 'string', format: 'uri' } };
+export const LOCATION: HeaderDoc = { description: 'Address of what was created.', required: true, schema: { type: 'string', format: 'uri' } };
 export const CACHING: Readonly<Record<string, HeaderDoc>> = {
-  'Cache-Control': { description: 'Whether and how long the answer may be used again.', required: true, schema: TEXT },
+  'Cache-Control': { description: 'Whether and how long the answer may be cached.', required: true, schema: TEXT },
   ETag: { description: 'Version of the page, for `If-None-Match`; on pages that can change.', schema: TEXT },
 };
 export const CURRENT_VERSION: Readonly<Record<string, HeaderDoc>> = {

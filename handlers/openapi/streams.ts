@@ -24,7 +24,7 @@ export const STREAM_SCHEMAS: Readonly<Record<string, Schema>> = {
   NewEvents: { ...arrayOf(ref('NewEvent')), minItems: 1 },
   NewEvent: {
     type: 'object',
-    description: 'Objects and arrays in `data` make a JSON event; other text is stored as it is, and not as JSON.',
+    description: 'Objects and arrays in `data` make a JSON event; other text is stored as is, not as JSON.',
     properties: { eventId: UUID, eventType: { type: 'string', minLength: 1 }, data: {}, metadata: {} },
     required: ['eventId', 'eventType'],
   },
@@ -33,7 +33,7 @@ export const STREAM_SCHEMAS: Readonly<Record<string, Schema>> = {
     description: 'Keys without `$` are the user\'s own.',
     properties: {
       $maxAge: { type: 'integer', description: 'Seconds after which events are hidden, and removed by the next scavenge.' },
-      $maxCount: { type: 'integer', description: 'Only so many of the newest events are visible.' },
+      $maxCount: { type: 'integer', description: 'Only this many of the newest events are visible.' },
       $tb: { type: 'integer', description: 'Events with a lower number are hidden.' },
       $cacheControl: { type: 'integer', description: 'Seconds for which the newest page may be cached.' },
       $acl: { type: 'object', description: 'Who may do what: names of users or groups.', properties: { $r: NAME_OR_NAMES, $w: NAME_OR_NAMES, $d: NAME_OR_NAMES, $mr: NAME_OR_NAMES, $mw: NAME_OR_NAMES } },
@@ -59,13 +59,13 @@ export const STREAM_SCHEMAS: Readonly<Record<string, Schema>> = {
 const FAMILIES = ['eventstore', 'kurrent'];
 const ofFamilies = (suffix: string): string[] => FAMILIES.map((family) => `application/vnd.${family}.${suffix}`);
 
-const LINES: MediaDocs = media({ type: 'string', description: 'One event a line.', contentMediaType: 'application/json', contentSchema: ref('EventLine') }, 'application/x-ndjson');
-const LIVE: MediaDocs = media({ type: 'string', description: 'First the history, then what comes, without end. `event: caught-up` marks where the history ends, `event: checkpoint` how far a filter has been that finds nothing: both have an `id` for `Last-Event-ID`. `event: error` is the last one, with a problem in its data.', contentMediaType: 'application/json', contentSchema: ref('EventLine') }, 'text/event-stream');
+const LINES: MediaDocs = media({ type: 'string', description: 'One event per line.', contentMediaType: 'application/json', contentSchema: ref('EventLine') }, 'application/x-ndjson');
+const LIVE: MediaDocs = media({ type: 'string', description: 'First existing events, then new ones, without end. `event: caught-up` marks the end of existing events, `event: checkpoint` how far a filter without matches has read: both have an `id` for `Last-Event-ID`. `event: error` is the last one, with a problem in its data.', contentMediaType: 'application/json', contentSchema: ref('EventLine') }, 'text/event-stream');
 const FEED: MediaDocs = {
   ...media(ref('Feed'), 'application/json', ...ofFamilies('atom+json')), ...media(ref('StreamDescription'), ...ofFamilies('streamdesc+json')), ...LINES,
 };
 const SINGLE: MediaDocs = {
-  'application/json': { schema: { description: 'The data of the event; data that is no JSON as a string.' } },
+  'application/json': { schema: { description: 'The data of the event; data that is not JSON as a string.' } },
   ...media(ref('Entry'), ...ofFamilies('atom+json')), ...media(ref('Event'), ...ofFamilies('event+json')), ...media(BINARY, 'application/octet-stream'),
 };
 
@@ -76,20 +76,20 @@ const METADATA: MediaDocs = {
   ...media({ anyOf: [ref('Entry'), NONE] }, ...ofFamilies('atom+json')), ...media({ anyOf: [ref('Event'), NONE] }, ...ofFamilies('event+json')),
 };
 
-const NOT_MODIFIED: ResponseDoc = { description: 'The page is the one that the caller has.' };
+const NOT_MODIFIED: ResponseDoc = { description: 'The caller\'s copy of the page is current.' };
 const READING = problems(400, 404, 406, 410);
 /** `$all` is always there. */
 const READING_ALL = problems(400, 406);
 
 const page: ResponseDoc = ok('The page.', FEED, CACHING);
-const head: ResponseDoc = ok('The newest events; everything as lines; or a subscription.', { ...FEED, ...LIVE }, CACHING);
+const head: ResponseDoc = ok('The newest events, all events as lines, or a subscription.', { ...FEED, ...LIVE }, CACHING);
 
 const P = PARAMETERS;
 const FEED_PARAMETERS: readonly ParameterDoc[] = [P.feedFormat, P.embed, P.resolveLinks, P.ifNoneMatch];
 const FORWARD_PARAMETERS: readonly ParameterDoc[] = [...FEED_PARAMETERS, P.longPoll];
 const FILTER: readonly ParameterDoc[] = [P.context, P.type, P.data, P.excludeSystemEvents];
 const WRITE_PARAMETERS: readonly ParameterDoc[] = [P.expectedVersion, P.requireLeader];
-const FOLLOWING = 'With `Accept: application/x-ndjson` all events as lines of JSON; with `Accept: text/event-stream` a subscription that goes on with what comes.';
+const FOLLOWING = 'With `Accept: application/x-ndjson` all events as lines of JSON; with `Accept: text/event-stream` a subscription that continues with new events.';
 
 const BATCH = [{ eventId: '6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11', eventType: 'parcel-weighed', data: { grams: 750 }, metadata: { scale: 'S-4' } }];
 const SINGLE_BODY: MediaDocs = {
@@ -109,10 +109,10 @@ export const STREAM_DOCS = {
   pageFilteredForward: { summary: 'A filtered page of all streams, going forward', parameters: [FROM_POSITION, ...FILTER, ...FORWARD_PARAMETERS], responses: { 200: page, 304: NOT_MODIFIED, ...READING_ALL } },
   append: {
     summary: 'Append events to a stream',
-    description: 'An array of events is written as a whole or not at all. The stream begins with its first event. A single event takes its type and id from headers.',
+    description: 'An array of events is written as a whole or not at all. The stream is created with its first event. A single event takes its type and id from headers.',
     parameters: [...WRITE_PARAMETERS, P.eventId, P.eventType],
     body: { required: true, content: { ...Object.fromEntries(ofFamilies('events+json').map((type) => [type, { schema: ref('NewEvents'), example: BATCH }])), ...SINGLE_BODY } },
-    responses: { 201: WRITTEN, 307: ok('A single event without an id. Nothing was written: post it to the address in `Location`, again and again if need be.', media(TEXT, 'text/plain'), { Location: LOCATION }), ...WRITING },
+    responses: { 201: WRITTEN, 307: ok('A single event without an id. Nothing was written: post it to the address in `Location`, repeatedly if necessary.', media(TEXT, 'text/plain'), { Location: LOCATION }), ...WRITING },
   },
   appendIncoming: {
     summary: 'Append one event under an id, repeatably',
@@ -122,7 +122,7 @@ export const STREAM_DOCS = {
   },
   deleteStream: {
     summary: 'Delete a stream',
-    description: 'Softly, so that it can be written again and its numbers go on; or for ever.',
+    description: 'Soft delete: it can be written to again, and event numbers continue. Hard delete: for ever.',
     parameters: [...WRITE_PARAMETERS, P.hardDelete],
     responses: { 204: ok('Deleted.'), ...problems(410, 507), 400: WRITING[400] },
   },
@@ -136,7 +136,7 @@ export const STREAM_DOCS = {
   },
   setMetadata: {
     summary: 'Set the metadata of a stream',
-    description: 'Takes the place of all that was set before. `ES-ExpectedVersion` is about the number of the last metadata event. A batch holds one event of type `$metadata`.',
+    description: 'Replaces all earlier metadata. `ES-ExpectedVersion` is about the number of the last metadata event. A batch holds one event of type `$metadata`.',
     parameters: [...WRITE_PARAMETERS, { ...P.eventId, description: `${P.eventId.description.split('. ')[0]}; needed unless a batch is posted.` }],
     body: { required: true, content: {
       ...Object.fromEntries(ofFamilies('events+json').map((type) => [type, { schema: ref('NewEvents'), example: [{ eventId: 'c0a8f7e6-5d4b-4a3c-9b2d-1e0f9a8b7c6d', eventType: '$metadata', data: { $maxCount: 100 } }] }])),
@@ -144,9 +144,9 @@ export const STREAM_DOCS = {
     } },
     responses: { 201: WRITTEN, ...WRITING },
   },
-  readMetadataEvent: { summary: 'An earlier metadata event', parameters: [P.feedFormat, P.resolveLinks], responses: { 200: ok('The event; `{}` where there is none.', METADATA, CACHING), ...READING } },
+  readMetadataEvent: { summary: 'An earlier metadata event', parameters: [P.feedFormat, P.resolveLinks], responses: { 200: ok('The event; `{}` if there is none.', METADATA, CACHING), ...READING } },
   pageMetadataBackward: { summary: 'A page of metadata events, going backward', parameters: FEED_PARAMETERS, responses: { 200: page, 304: NOT_MODIFIED, ...READING } },
   pageMetadataForward: { summary: 'A page of metadata events, going forward', parameters: [FROM_EVENT, ...FORWARD_PARAMETERS], responses: { 200: page, 304: NOT_MODIFIED, ...READING } },
-  scavengeHistory: { summary: 'The events of one scavenge', description: 'Going backward; the newest event tells how it ended.', parameters: FEED_PARAMETERS, responses: { 200: page, 304: NOT_MODIFIED, ...READING } },
+  scavengeHistory: { summary: 'The events of one scavenge', description: 'Going backward; the newest event has its result.', parameters: FEED_PARAMETERS, responses: { 200: page, 304: NOT_MODIFIED, ...READING } },
 } as const satisfies Readonly<Record<string, OperationDoc>>;
 

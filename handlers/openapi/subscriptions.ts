@@ -12,12 +12,12 @@ const TEXT_OR_NULL: Schema = { type: ['string', 'null'] };
 const NUMBER: Schema = { type: 'number', minimum: 0 };
 const EVENT_NUMBER: Schema = { type: 'integer', minimum: -1, description: '-1 while it is unknown, and of groups of `$all`.' };
 const POSITION: Schema = { ...TEXT_OR_NULL, description: 'A number, or a position such as `C:1024/P:1024`; null while it is unknown.' };
-const MESSAGE_TIMEOUT: Schema = { ...COUNT, description: 'What a consumer has for a message; 0 for ever.' };
+const MESSAGE_TIMEOUT: Schema = { ...COUNT, description: 'Time a consumer has for a message; 0 for no limit.' };
 
 const config: MembersOf<GroupConfigDocument> = {
   resolveLinktos: BOOLEAN, 'startFrom?': { ...INTEGER, description: 'The start as a number; of groups of streams.' }, startPosition: { ...TEXT, description: 'The number of an event, `-1` for the end; of groups of `$all` a position.' },
-  messageTimeoutMilliseconds: MESSAGE_TIMEOUT, extraStatistics: BOOLEAN, maxRetryCount: { ...INTEGER, description: 'A message that would be sent more often again is parked.' }, liveBufferSize: INTEGER, bufferSize: INTEGER, readBatchSize: INTEGER,
-  preferRoundRobin: BOOLEAN, checkPointAfterMilliseconds: INTEGER, minCheckPointCount: INTEGER, maxCheckPointCount: INTEGER, maxSubscriberCount: { ...INTEGER, description: '0: any number.' }, namedConsumerStrategy: oneOf(...STRATEGIES),
+  messageTimeoutMilliseconds: MESSAGE_TIMEOUT, extraStatistics: BOOLEAN, maxRetryCount: { ...INTEGER, description: 'After this many retries a message is parked.' }, liveBufferSize: INTEGER, bufferSize: INTEGER, readBatchSize: INTEGER,
+  preferRoundRobin: BOOLEAN, checkPointAfterMilliseconds: INTEGER, minCheckPointCount: INTEGER, maxCheckPointCount: INTEGER, maxSubscriberCount: { ...INTEGER, description: '0: no limit.' }, namedConsumerStrategy: oneOf(...STRATEGIES),
 };
 const common: MembersOf<GroupMembers> = {
   eventStreamId: TEXT, groupName: TEXT, parkedMessageUri: TEXT, getMessagesUri: TEXT, status: TEXT, averageItemsPerSecond: NUMBER, totalItemsProcessed: COUNT, lastProcessedEventNumber: EVENT_NUMBER,
@@ -27,7 +27,7 @@ const links = (...rels: readonly string[]): Schema => arrayOf(documentOf<LinkDoc
 
 export const SUBSCRIPTION_SCHEMAS: Readonly<Record<string, Schema>> = {
   SubscriptionConfig: documentOf<GroupConfigDocument>(config),
-  NewSubscriptionConfig: { ...object(Object.fromEntries(Object.entries(config).map(([name, schema]) => [name.endsWith('?') ? name : `${name}?`, schema])), 'What is left out is as clients have it; in a change it stays as it is.'), additionalProperties: true },
+  NewSubscriptionConfig: { ...object(Object.fromEntries(Object.entries(config).map(([name, schema]) => [name.endsWith('?') ? name : `${name}?`, schema])), 'Members left out get the client default; in an update they stay unchanged.'), additionalProperties: true },
   Subscription: documentOf<SummaryDocument>({ links: links('detail'), ...common, connectionCount: COUNT, totalInFlightMessages: COUNT, parkedMessageCount: COUNT }),
   SubscriptionPage: documentOf<GroupPageDocument>({ links: links('self'), offset: COUNT, count: COUNT, total: COUNT, subscriptions: arrayOf(ref('Subscription')) }),
   SubscriptionDetails: documentOf<DetailsDocument>({
@@ -43,15 +43,15 @@ export const SUBSCRIPTION_SCHEMAS: Readonly<Record<string, Schema>> = {
 };
 
 const GROUP = segment('group', 'Name of a group, escaped as UTF-8.', { type: 'string', minLength: 1 }, 'workers');
-const ID = segment('id', 'Id of the message: of its event, or of the link by which the event was reached.', UUID, '3e5d7c9b-1a2f-4e6d-8c0b-a9f8e7d6c5b4');
+const ID = segment('id', 'Id of the message: that of its event, or of the link to the event.', UUID, '3e5d7c9b-1a2f-4e6d-8c0b-a9f8e7d6c5b4');
 const MESSAGES = segment('count', 'Most messages.', { type: 'integer', minimum: 1, maximum: 100 }, 10);
 const IDS = query('ids', 'Ids of messages, separated by commas; where the path names none.', TEXT, '3e5d7c9b-1a2f-4e6d-8c0b-a9f8e7d6c5b4');
-const ACTION = query('action', 'What becomes of the message; without it, it is sent again.', oneOf('park', 'retry', 'skip', 'stop'), 'park');
+const ACTION = query('action', 'What to do with the message; by default it is sent again.', oneOf('park', 'retry', 'skip', 'stop'), 'park');
 const FROM: ParameterDoc = { ...query('from', 'Where: `start`, `end`, the number of an event, or for groups of `$all` a position such as `C:1024/P:1024`.', TEXT, 'start'), required: true };
 const STOP_AT = query('stopAt', 'Only parked messages with numbers below it.', COUNT, 10);
-const PAGE: readonly ParameterDoc[] = [query('offset', 'Groups to pass over.', COUNT, 0), query('count', 'Most groups.', { type: 'integer', minimum: 1 }, 20)];
+const PAGE: readonly ParameterDoc[] = [query('offset', 'Groups to skip.', COUNT, 0), query('count', 'Most groups.', { type: 'integer', minimum: 1 }, 20)];
 
-const LEADER = 'Answered by the leader of the cluster, whichever member is asked.';
+const LEADER = 'Answered by the leader of the cluster, whichever member you ask.';
 const DONE = ok('Done.', json(ref('SubscriptionDone')));
 const GROUP_PROBLEMS = problems(400, 404, 406);
 const CONFIG: BodyDoc = { required: true, content: json(ref('NewSubscriptionConfig'), { startPosition: '0', maxRetryCount: 5, namedConsumerStrategy: 'Pinned' }) };
@@ -60,25 +60,25 @@ const PARKED = { parameters: [GROUP, PARAMETERS.feedFormat, PARAMETERS.embed], r
 const OF_ONE = { summary: 'The groups of a stream', responses: { 200: ok('The groups.', json(arrayOf(ref('Subscription')))), ...GROUP_PROBLEMS } };
 
 export const SUBSCRIPTION_DOCS = {
-  listAll: { summary: 'All groups', description: `A page of them where \`offset\` or \`count\` are given. ${LEADER}`, parameters: PAGE, responses: { 200: ok('The groups.', json({ anyOf: [arrayOf(ref('Subscription')), ref('SubscriptionPage')] })), ...problems(400, 406) } },
-  restart: { summary: 'Begin all groups anew', description: `From what is stored: their consumers are dropped. ${LEADER}`, responses: { 200: DONE, ...problems(400, 406) } },
+  listAll: { summary: 'All groups', description: `A page of them if \`offset\` or \`count\` is given. ${LEADER}`, parameters: PAGE, responses: { 200: ok('The groups.', json({ anyOf: [arrayOf(ref('Subscription')), ref('SubscriptionPage')] })), ...problems(400, 406) } },
+  restart: { summary: 'Restart all groups', description: `From their checkpoints; their consumers are dropped. ${LEADER}`, responses: { 200: DONE, ...problems(400, 406) } },
   listOfStream: { ...OF_ONE, description: LEADER },
   listOfRestart: { ...OF_ONE, description: 'Of the stream `restart`.' },
-  details: { summary: 'All that is known of a group', description: LEADER, parameters: [GROUP], responses: { 200: ok('The group.', json(ref('SubscriptionDetails'))), ...GROUP_PROBLEMS } },
+  details: { summary: 'Details of a group', description: LEADER, parameters: [GROUP], responses: { 200: ok('The group.', json(ref('SubscriptionDetails'))), ...GROUP_PROBLEMS } },
   create: {
-    summary: 'Make a group', description: `Groups of \`$all\` are made over gRPC. ${LEADER}`, parameters: [GROUP], body: CONFIG,
-    responses: { 201: ok('The group is there now.', json(ref('SubscriptionDone')), { Location: LOCATION }), ...problems(400, 406, 413, 415), 409: failing('There is such a group already.') },
+    summary: 'Create a group', description: `Groups of \`$all\` are created over gRPC. ${LEADER}`, parameters: [GROUP], body: CONFIG,
+    responses: { 201: ok('The group was created.', json(ref('SubscriptionDone')), { Location: LOCATION }), ...problems(400, 406, 413, 415), 409: failing('The group already exists.') },
   },
-  update: { summary: 'Change the settings of a group', description: `Its consumers are dropped, and come back. Another start counts until the first checkpoint. ${LEADER}`, parameters: [GROUP], body: CONFIG, responses: { 200: DONE, ...GROUP_PROBLEMS, ...problems(413, 415) } },
-  delete: { summary: 'Delete a group', description: `With its checkpoint and what it has parked. ${LEADER}`, parameters: [GROUP], responses: { 200: DONE, ...GROUP_PROBLEMS } },
+  update: { summary: 'Change the settings of a group', description: `Its consumers are dropped and reconnect. A new start position applies only until the first checkpoint. ${LEADER}`, parameters: [GROUP], body: CONFIG, responses: { 200: DONE, ...GROUP_PROBLEMS, ...problems(413, 415) } },
+  delete: { summary: 'Delete a group', description: `With its checkpoint and parked messages. ${LEADER}`, parameters: [GROUP], responses: { 200: DONE, ...GROUP_PROBLEMS } },
   take: {
-    summary: 'Take messages of a group', description: `What there is at once. It has to be answered within the message timeout, or comes again. Whoever may read the stream takes messages. ${LEADER}`, parameters: [GROUP, MESSAGES, PARAMETERS.embed],
+    summary: 'Fetch messages of a group', description: `Those available now. They must be acknowledged within the message timeout, or they are sent again. Requires the right to read the stream. ${LEADER}`, parameters: [GROUP, MESSAGES, PARAMETERS.embed],
     responses: { 200: ok('The messages, newest first.', media(ref('SubscriptionMessages'), 'application/json', 'application/vnd.eventstore.competingatom+json', 'application/vnd.kurrent.competingatom+json')), ...problems(403), ...GROUP_PROBLEMS },
   },
-  ack: { summary: 'Tell that messages are done', description: `What is unknown is ignored. ${LEADER}`, parameters: [GROUP, ID, IDS], responses: { 202: ok('Taken note of.'), ...problems(400, 403, 404) } },
-  nack: { summary: 'Tell that messages could not be worked on', description: `What is unknown is ignored. ${LEADER}`, parameters: [GROUP, ID, IDS, ACTION], responses: { 202: ok('Taken note of.'), ...problems(400, 403, 404) } },
-  reset: { summary: 'Let a group begin anew', description: `Its checkpoint is forgotten, what it has parked stays. Its consumers are dropped, and come back. ${LEADER}`, parameters: [GROUP, FROM], responses: { 200: DONE, ...GROUP_PROBLEMS } },
-  replay: { summary: 'Send parked messages again', description: LEADER, parameters: [GROUP, STOP_AT], responses: { 200: DONE, ...GROUP_PROBLEMS } },
-  parkedBackward: { ...PARKED, summary: 'What a group has parked, going backward', description: 'Whoever may read the stream of the group reads what it has parked.', responses: { ...PARKED.responses, ...problems(403) } },
-  parkedForward: { ...PARKED, summary: 'What a group has parked, going forward', description: 'Whoever may read the stream of the group reads what it has parked.', parameters: [FROM_EVENT, ...PARKED.parameters], responses: { ...PARKED.responses, ...problems(403) } },
+  ack: { summary: 'Acknowledge messages', description: `Unknown ids are ignored. ${LEADER}`, parameters: [GROUP, ID, IDS], responses: { 202: ok('Accepted.'), ...problems(400, 403, 404) } },
+  nack: { summary: 'Report that messages could not be processed', description: `Unknown ids are ignored. ${LEADER}`, parameters: [GROUP, ID, IDS, ACTION], responses: { 202: ok('Accepted.'), ...problems(400, 403, 404) } },
+  reset: { summary: 'Reset a group', description: `Its checkpoint is discarded; parked messages stay. Its consumers are dropped and reconnect. ${LEADER}`, parameters: [GROUP, FROM], responses: { 200: DONE, ...GROUP_PROBLEMS } },
+  replay: { summary: 'Replay parked messages', description: LEADER, parameters: [GROUP, STOP_AT], responses: { 200: DONE, ...GROUP_PROBLEMS } },
+  parkedBackward: { ...PARKED, summary: 'Parked messages of a group, going backward', description: 'Requires the right to read the stream of the group.', responses: { ...PARKED.responses, ...problems(403) } },
+  parkedForward: { ...PARKED, summary: 'Parked messages of a group, going forward', description: 'Requires the right to read the stream of the group.', parameters: [FROM_EVENT, ...PARKED.parameters], responses: { ...PARKED.responses, ...problems(403) } },
 } as const satisfies Readonly<Record<string, OperationDoc>>;

@@ -55,7 +55,7 @@ export function startFrom(text: string): StartFrom {
   const position = POSITION.exec(text);
   if (position !== null) return position[1]!.startsWith('-') ? 'end' : { commit: Number(position[1]), prepare: Number(position[2]) };
   if (text === '-1') return 'end';
-  if (!/^\d{1,19}$/.test(text)) throw new SkuaError('bad_request', 'The start must be the number of an event, 0 or start for the first one, -1 or end for what is written from now on, or for groups of $all a position such as C:1024/P:1024.');
+  if (!/^\d{1,19}$/.test(text)) throw new SkuaError('bad_request', 'The start must be the number of an event, 0 or start for the first one, -1 or end for events written from now on, or for groups of $all a position such as C:1024/P:1024.');
   return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
 }
 

@@ -86,8 +86,8 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 function idsOf(call: Call): readonly string[] {
   const { id } = call.params;
   const ids = id === undefined ? (queryOf(call, 'ids') ?? '').split(',', ANSWERS_MAX + 1) : [decodeSegment(id)];
-  if (ids.length > ANSWERS_MAX) throw new SkuaError('bad_request', `More than ${ANSWERS_MAX} messages are answered at once: send several requests.`);
-  for (const each of ids) if (!UUID.test(each)) throw new SkuaError('bad_request', `'${each.slice(0, 64)}' is no id of a message: give UUIDs.`);
+  if (ids.length > ANSWERS_MAX) throw new SkuaError('bad_request', `More than ${ANSWERS_MAX} messages can't be acknowledged at once: send several requests.`);
+  for (const each of ids) if (!UUID.test(each)) throw new SkuaError('bad_request', `'${each.slice(0, 64)}' is not a message id: give UUIDs.`);
   return ids;
 }
 
@@ -111,7 +111,7 @@ export function parkedMessages(direction: 'backward' | 'forward'): Handler {
     await mayProcess(call, app, stream);
     const parked = await groups.parkedStream(stream, group);
     const isHead = event === 'head';
-    if (isHead && direction === 'forward') throw new SkuaError('invalid_event_number', "'head' is where a page backward begins: give a number to go forward.");
+    if (isHead && direction === 'forward') throw new SkuaError('invalid_event_number', "'head' is only for paging backward: give a number to page forward.");
     const level = embedLevelOf(queryOf(call, 'embed'));
     const page = await app.store.readStream(parked, { direction, from: isHead ? 'end' : numberOf(event), count, resolveLinks: true, ...pageOptions(call, app, chosen, level) });
     await withoutForbidden(call, app, page.events);

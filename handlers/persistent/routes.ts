@@ -68,7 +68,7 @@ const createGroup: Handler = async (call, app) => {
   const groups = featureOf(call, app, 'subscriptions');
   negotiate(call, JSON_ONLY);
   const named = namedIn(call);
-  if (named.stream === ALL_STREAM) throw new SkuaError('bad_request', 'A group of $all is made over gRPC, where it can have a filter. What is there already can be looked at, changed and deleted here.');
+  if (named.stream === ALL_STREAM) throw new SkuaError('bad_request', 'A group of $all is created over gRPC, where it can have a filter. Existing groups can be read, changed and deleted here.');
   const { settings, from = 'start' } = await configOf(call, app);
   await create(call, groups, named, { settings, from });
   const reply = succeeded(call);
@@ -109,7 +109,7 @@ const resetGroup: Handler = async (call, app) => {
   negotiate(call, JSON_ONLY);
   const named = namedIn(call);
   const from = queryOf(call, 'from');
-  if (from === undefined) throw new SkuaError('bad_request', 'from is missing: say where the group is to begin, such as from=start.');
+  if (from === undefined) throw new SkuaError('bad_request', 'from is missing: give the position to start from, such as from=start.');
   await reset(call, groups, named, startFrom(from));
   return succeeded(call);
 };

@@ -135,7 +135,7 @@ function documented(error: unknown): unknown {
 
 /** Requests for the leader are passed on to it before they come here (`handlers/forward.ts`): it is not known, or was another one a moment ago. */
 function notLeader({ data: { leader = null } }: SkuaErrorOf<'not_leader'>): SkuaError {
-  if (leader === null) return new SkuaError('no_leader', 'No leader node was found in the cluster', { hint: 'Try again when a leader is elected.' });
+  if (leader === null) return new SkuaError('no_leader', 'No leader node was found in the cluster', { hint: 'Try again when a leader has been elected.' });
   return new SkuaError('not_leader', 'Node is not the leader', { leader, hint: `The leader is ${leader}. Try again, or ask that node.` });
 }
 
@@ -147,7 +147,7 @@ async function scheduleOf(call: Call, app: App): Promise<string> {
   const body = await readJson(call, app, Math.min(SCHEDULE_BODY_BYTES_MAX, app.options.bodyBytesMax));
   if (body === null) throw new SkuaError('bad_json', 'Invalid payload', { hint: 'Send an object with a schedule, such as {"schedule": "30 2 * * 0"}.' });
   if (typeof body !== 'object' || !Object.hasOwn(body, 'schedule')) {
-    throw new SkuaError('bad_json', 'The body must be a JSON object with the member schedule, spelt like this, such as {"schedule": "30 2 * * 0"}.');
+    throw new SkuaError('bad_json', 'The body must be a JSON object with the member schedule, spelt exactly so, such as {"schedule": "30 2 * * 0"}.');
   }
   const { schedule } = body as { readonly schedule: unknown };
   if (typeof schedule !== 'string') throw new SkuaError('invalid_schedule', 'CRON expression can only be a string');

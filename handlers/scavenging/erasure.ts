@@ -97,7 +97,7 @@ async function wantedOf(call: Call, app: App): Promise<ProveErasedArgs> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new SkuaError('bad_json', 'The body must be a JSON object such as {"stream": "orders-42"} or {"events": ["..."]}.');
   const { stream = null, events = [] } = body as { readonly stream?: unknown; readonly events?: unknown };
   if (stream !== null && typeof stream !== 'string') throw new SkuaError('bad_request', 'stream must be the name of a stream.');
-  if (!Array.isArray(events) || events.some((id) => typeof id !== 'string')) throw new SkuaError('bad_request', 'events must be a list of ids.');
+  if (!Array.isArray(events) || events.some((id) => typeof id !== 'string')) throw new SkuaError('bad_request', 'events must be an array of ids.');
   return { stream: stream === '' ? null : stream, events: events as string[] };
 }
 

@@ -29,7 +29,7 @@ const startScavenge: Handler = async (call, app) => {
   } catch (error) {
     if (!isSkuaError(error, 'scavenge_in_progress')) throw error;
     throw new SkuaError('scavenge_in_progress', 'Scavenge is already running', {
-      ...error.data, hint: 'Wait until it has ended, or stop it with DELETE /admin/scavenge/current: the next start goes on where it stopped.',
+      ...error.data, hint: 'Wait until it has finished, or stop it with DELETE /admin/scavenge/current: the next start resumes where it stopped.',
     });
   }
 };
@@ -39,7 +39,7 @@ function started(call: Call, app: App, options: ScavengeOptions): Promise<Scaven
   const isDryRun = isDryRunOf(call);
   const order = orderOf(call);
   if (order === null) return isDryRun ? scavengerOf(app).startDryRun(options) : scavengerOf(app).start(options);
-  if (options.startAfresh === true) throw new SkuaError('bad_request', 'A cluster goes on with what did not end: leave out startAfresh, or clusterScavengeId and attempt');
+  if (options.startAfresh === true) throw new SkuaError('bad_request', 'A cluster resumes an unfinished scavenge: leave out startAfresh, or clusterScavengeId and attempt');
   if (isDryRun) throw new SkuaError('bad_request', 'A cluster orders no dry runs: leave out dryRun, or clusterScavengeId and attempt');
   return ordersOf(app).start(order, options);
 }
@@ -184,7 +184,7 @@ function scavengeOptionsOf(call: Call): ScavengeOptions {
   }
   const syncOnly = booleanOf(call, 'syncOnly');
   const startAfresh = booleanOf(call, 'startAfresh');
-  if (startAfresh === true && syncOnly === true) throw new SkuaError('bad_request', 'startAfresh writes a scavenge point and syncOnly uses one that is there: leave one of them out');
+  if (startAfresh === true && syncOnly === true) throw new SkuaError('bad_request', 'startAfresh writes a scavenge point and syncOnly uses an existing one: leave one of them out');
   return {
     ...(threads !== undefined && { threads }), ...(threshold !== undefined && { threshold }),
     ...(throttlePercent !== undefined && { throttlePercent }), ...(syncOnly !== undefined && { syncOnly }),

@@ -40,7 +40,7 @@ export function checkCaller(call: Call, app: App): void | Promise<void> {
   const changed = app.security?.authenticator.hasChanged?.(call.principal) ?? false;
   if (changed === false) return undefined;
   return Promise.resolve(changed).then((isChanged) => {
-    if (isChanged) throw new SkuaError('not_authenticated', 'The user was changed meanwhile: log in again.');
+    if (isChanged) throw new SkuaError('not_authenticated', 'The user has been changed: log in again.');
   });
 }
 

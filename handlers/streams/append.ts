@@ -47,7 +47,7 @@ export const appendHandler: Handler = (call, app) => appendTo(call, app, call.pa
 export const appendIncoming: Handler = async (call, app) => {
   const headers = call.request.headers;
   const kind = postedKind(headers.get('content-type'));
-  if (kind === 'batch') throw new SkuaError('unsupported_media_type', 'Post a single event here: application/json or application/octet-stream. Batches name their ids themselves and go to the stream.');
+  if (kind === 'batch') throw new SkuaError('unsupported_media_type', 'Post a single event here: application/json or application/octet-stream. Batches contain their own ids and are posted to the stream.');
   const stream = streamToWrite(call, call.params['stream']!);
   if (app.audit !== null) auditWrite(call, stream);
   const authorize = await authorizeWrite(call, app, 'write', stream);

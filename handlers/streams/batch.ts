@@ -117,7 +117,7 @@ function* eventsOf(reader: JsonReader, slice: number, onStored?: (length: number
     if (isSkuaError(error, 'bad_json') && error.message.startsWith('The JSON text')) throw invalid(String(error.data.hint));
     throw error;
   }
-  if (events.length === 0) throw invalid('The array holds no event.');
+  if (events.length === 0) throw invalid('The array has no events.');
   return events;
 }
 

@@ -99,8 +99,8 @@ function programOf(source: string, compile: Compile): RE2JS {
     return compile(source);
   } catch (error) {
     const reason = (error as Error).message;
-    if (!UNSUPPORTED.test(source)) throw new SkuaError('invalid_expression', `'${source}' is not a valid regular expression: ${reason}. Filters take the expressions of RE2.`);
-    throw new SkuaError('unsupported_expression', `'${source}' asks for what no filter can do in a time that is known beforehand (${reason}). Filters take the expressions of RE2, which have no look-around, no back reference and no atomic group; a character by its number is \\x{61}.`);
+    if (!UNSUPPORTED.test(source)) throw new SkuaError('invalid_expression', `'${source}' is not a valid regular expression: ${reason}. Filters use RE2 syntax.`);
+    throw new SkuaError('unsupported_expression', `'${source}' uses a feature without a bounded running time (${reason}). Filters use RE2 syntax, which has no look-around, no back references and no atomic groups; a character by its number is \\x{61}.`);
   }
 }
 

@@ -39,7 +39,7 @@ async function metadataEvent(call: Call, app: App, event: string): Promise<Reply
 async function noMetadata(call: Call, app: App, chosen: Representation): Promise<Reply> {
   const stream = decodeSegment(call.params['stream']!);
   const info = await app.store.streamInfo(stream);
-  if (info.isTombstoned) throw new SkuaError('stream_deleted', `Stream '${stream}' is deleted for ever.`, { stream });
+  if (info.isTombstoned) throw new SkuaError('stream_deleted', `Stream '${stream}' is hard-deleted.`, { stream });
   if (info.lastEventNumber < 0 && info.metadataVersion < 0) throw new SkuaError('stream_not_found', `Stream '${stream}' does not exist. Append an event to create it.`, { stream });
   return document(call, '{}', chosen.contentType, changing(app, null));
 }

@@ -39,7 +39,7 @@ async function readable(call: Call, app: App, streams: readonly FoundStream[]): 
 
 function wantedOf(call: Call): NamesWanted {
   const search = queryOf(call, 'search') ?? null;
-  if (search !== null && search.length > SEARCH_LENGTH_MAX) throw new SkuaError('bad_request', `search has ${search.length} characters; it may have ${SEARCH_LENGTH_MAX}.`);
+  if (search !== null && search.length > SEARCH_LENGTH_MAX) throw new SkuaError('bad_request', `search has ${search.length} characters; the limit is ${SEARCH_LENGTH_MAX}.`);
   return {
     by: wordOf(call, 'recent', ['written', 'created']), search, match: wordOf(call, 'match', ['substring', 'prefix']), withSystem: wordOf(call, 'system', ['false', 'true']) === 'true',
     count: countOf(queryOf(call, 'count')), from: cursorOf(queryOf(call, 'from')),
@@ -64,7 +64,7 @@ function countOf(text: string | undefined): number {
 function cursorOf(text: string | undefined): AllPosition | 'end' {
   if (text === undefined) return 'end';
   const match = /^(\d{1,15})-(\d{1,15})$/.exec(text);
-  if (match === null) throw new SkuaError('bad_request', 'from must be the text that an earlier answer gave as next. Leave it out to begin at the end of the log.');
+  if (match === null) throw new SkuaError('bad_request', 'from must be the next of an earlier answer. Leave it out to start at the end of the log.');
   return { commit: Number(match[1]), prepare: Number(match[2]) };
 }
 

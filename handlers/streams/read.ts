@@ -118,7 +118,7 @@ async function longReply(call: Call, app: App, content: Sliced, chosen: Represen
   const source = share?.heldBytes ?? 0;
   await app.turns.run(call.countedAs, content.write(out), () => {
     hold(share, out.length, source);
-    if (share?.isClosed === true) throw new SkuaError('aborted', 'The client went away.');
+    if (share?.isClosed === true) throw new SkuaError('aborted', 'The client disconnected.');
   });
   hold(share, out.length, source);
   return document(call, out.take(), chosen.contentType, caching);

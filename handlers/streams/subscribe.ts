@@ -27,7 +27,7 @@ export async function subscribeToStream(call: Call, app: App, stream: string, re
   await checkStream(call, app, 'read', stream);
   const after = streamPlace(startOf(call));
   const info = await app.store.streamInfo(stream);
-  if (info.isTombstoned) throw new SkuaError('stream_deleted', `Stream '${stream}' is deleted for ever.`, { stream });
+  if (info.isTombstoned) throw new SkuaError('stream_deleted', `Stream '${stream}' is hard-deleted.`, { stream });
   const subscribe = (signal: AbortSignal) => app.store.subscribeToStream(stream, { after, resolveLinks, signal, share: app.server.replyShareOf?.(call.request) });
   return live<number>(call, app, { stream, subscribe, idOf: (event) => numberText((event.link ?? event).number), placeText: numberText });
 }

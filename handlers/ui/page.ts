@@ -48,7 +48,7 @@ export const page: Handler = async (call, app) => {
 
 export const asset: Handler = async (call, app) => {
   const file = await filesOf(call, app).asset(call.params['name']!);
-  if (file === null) throw new SkuaError('not_found', 'The page has no such file. It was loaded from another version of the node: load it again.');
+  if (file === null) throw new SkuaError('not_found', 'The page has no such file: it was loaded from another version of the node. Reload it.');
   return fileReply(call, file);
 };
 

@@ -30,7 +30,7 @@ export const logIn: Handler = async (call, app) => {
   const credentials = credentialsOf(await arrived(call, app));
   const { security, server } = app;
   const sessions = security?.sessions;
-  if (security === null || sessions == null) throw new SkuaError('bad_request', 'Nobody logs in here: the node runs without users, and everybody may do everything.');
+  if (security === null || sessions == null) throw new SkuaError('bad_request', 'No login is needed: the node runs without security, and anyone can do anything.');
   call.audited = audited;
   noteForAudit(call, { user: credentials.name.slice(0, TRIED_NAME_LENGTH_MAX).toWellFormed() });
   const principal = await login(app, security, credentials, { address: server.addressOf?.(call.request) ?? null, isLocal: isEmptyPassword(credentials.password) && server.isLocal?.(call.request) === true });
@@ -104,6 +104,6 @@ function described(call: Call, app: App, cookie: string | null): Reply {
 
 function credentialsOf(body: unknown): { readonly name: string; readonly password: string } {
   const { user, password } = (typeof body === 'object' && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
-  if (typeof user !== 'string' || typeof password !== 'string') throw new SkuaError('bad_request', 'The body must be an object with user and password as texts.');
+  if (typeof user !== 'string' || typeof password !== 'string') throw new SkuaError('bad_request', 'The body must be an object with user and password as strings.');
   return { name: user, password };
 }

@@ -25,7 +25,7 @@ export async function userChangeOf(call: Call, app: App): Promise<UserChange> {
   const members = await membersOf(call, app);
   // A password is not changed here and, as others that mean nothing here, not looked at; but an empty one is refused wherever it is given.
   const password = members.get('password');
-  if (typeof password === 'string' && isBlankPassword(password)) throw new SkuaError('invalid_user', 'The password is empty, or of white space alone. Leave it out: a password is set with command/reset-password.', { member: 'password' });
+  if (typeof password === 'string' && isBlankPassword(password)) throw new SkuaError('invalid_user', 'The password is empty or only white space. Leave it out: a password is set with command/reset-password.', { member: 'password' });
   return { ...(members.has('fullname') && { fullName: fullNameOf(members) }), ...(members.has('groups') && { groups: groupsOf(members) }) };
 }
 
@@ -49,7 +49,7 @@ async function jsonOf(call: Call, app: App): Promise<unknown> {
     return await readJson(call, app, USER_BODY_BYTES_MAX);
   } catch (error) {
     if (!isSkuaError(error, 'body_too_large')) throw error;
-    throw new SkuaError('body_too_large', `The request body exceeds ${USER_BODY_BYTES_MAX} bytes, more than a user can need.`, { limit: USER_BODY_BYTES_MAX });
+    throw new SkuaError('body_too_large', `The request body exceeds ${USER_BODY_BYTES_MAX} bytes, more than a user needs.`, { limit: USER_BODY_BYTES_MAX });
   }
 }
 

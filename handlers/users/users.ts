@@ -72,7 +72,7 @@ const changePassword: Handler = (call, app) => change(call, app, async (users, l
 });
 
 function requireSelf({ principal }: Call, login: string): void {
-  if (login !== principal.name) throw refusal(principal, 'A password is changed by its user only. An administrator can set another one with reset-password.');
+  if (login !== principal.name) throw refusal(principal, 'Users can change only their own password. An administrator can set a new one with reset-password.');
 }
 
 /** GET `/admin/login`: who the caller is. */
@@ -95,7 +95,7 @@ async function written(change: Promise<void>): Promise<void> {
     await change;
   } catch (error) {
     if (!isSkuaError(error, 'wrong_expected_version')) throw error;
-    throw new SkuaError('too_busy', 'The user is being changed by others again and again. Try again.');
+    throw new SkuaError('too_busy', 'The user keeps being changed by others. Try again.');
   }
 }
 

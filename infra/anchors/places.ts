@@ -75,7 +75,7 @@ export function filePlace(file: string): AnchorPlace {
 
 /** A POST of JSON. Credentials in the URL go as HTTP Basic; whatever is not 2xx is a failure. */
 export function urlPlace(text: string): AnchorPlace {
-  if (!URL.canParse(text)) throw new SkuaError('bad_option', 'The place for anchors is no URL. Give one such as https://anchors.example.com/skua.', { option: 'Proof:Anchor' });
+  if (!URL.canParse(text)) throw new SkuaError('bad_option', 'The place for anchors is not a URL. Give one such as https://anchors.example.com/skua.', { option: 'Proof:Anchor' });
   const url = new URL(text);
   const credentials = url.username === '' ? null : `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   url.username = '';
@@ -101,7 +101,7 @@ export function objectPlace(objects: ObjectStore, lockDays: number, nowMs: () =>
       const key = anchorKey(anchor);
       let outcome: 'created' | 'exists';
       if (lockDays === 0) outcome = await objects.create(key, bytes, signal);
-      else if (objects.createLocked === undefined) throw new SkuaError('bad_option', `${objects.place} knows no object lock: leave Proof:LockDays out, or name a bucket.`, { option: 'Proof:LockDays' });
+      else if (objects.createLocked === undefined) throw new SkuaError('bad_option', `${objects.place} does not support object lock: leave out Proof:LockDays, or name a bucket.`, { option: 'Proof:LockDays' });
       else outcome = await objects.createLocked(key, bytes, nowMs() + lockDays * MS_PER_DAY, signal);
       if (outcome === 'exists') await mustSay(objects, key, anchor, signal);
     },
@@ -113,7 +113,7 @@ export function objectPlace(objects: ObjectStore, lockDays: number, nowMs: () =>
 async function mustSay(objects: ObjectStore, key: string, anchor: Anchor, signal: AbortSignal): Promise<void> {
   const there = await objects.get(key, { signal });
   if (there !== null && isDeepStrictEqual({ ...parseAnchor(decodeText(there), key), madeAt: '' }, { ...anchor, madeAt: '' })) return;
-  throw new SkuaError('proof_failed', `${key} in ${objects.place} is there already, and is not the anchor that belongs there: somebody else wrote it. Name another place, and look who writes to this one.`, { key, place: objects.place });
+  throw new SkuaError('proof_failed', `${key} in ${objects.place} already exists and is not the expected anchor: something else wrote it. Name another place, and find out what writes to this one.`, { key, place: objects.place });
 }
 
 /** Of the same log at the same place it is the same anchor, but for the time at which it was made. */

@@ -10,7 +10,7 @@ export function storageError(error: unknown, path: string, place = path): SkuaEr
     case 'EEXIST': return fileExists(path);
     case 'ENOSPC':
     case 'EDQUOT':
-      return new SkuaError('disk_full', `There is no space left to write ${path}. Free space on the disk, or scavenge; writes work again when there is room.`, { path, systemCode: code }, error);
+      return new SkuaError('disk_full', `There is no space left to write ${path}. Free space on the disk, or scavenge; writes work again when there is space.`, { path, systemCode: code }, error);
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':

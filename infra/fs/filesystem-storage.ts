@@ -235,7 +235,7 @@ export class FilesystemStorage implements Storage {
   #file(name: string): string {
     checkPath(name);
     if (name.startsWith(LOCK_FILE) || name.startsWith(`index/${LOCK_FILE}`)) {
-      throw new SkuaError('io_error', `${LOCK_FILE} belongs to the storage itself: opening it would let go of the lock. This is a defect.`, { path: name });
+      throw new SkuaError('io_error', `${LOCK_FILE} belongs to the storage itself: opening it would release the lock. This is a defect.`, { path: name });
     }
     if (name === 'index') return this.indexRoot;
     if (name.startsWith('index/')) return path.join(this.indexRoot, name.slice('index/'.length));

@@ -6,11 +6,11 @@ import { LOCK_OWNER_FILE } from './directory-lock.ts';
 const LOCK: FileFormat = {
   kind: 'lock', title: 'lock of the directory', names: [/(?<=^|\/)(?:index\/)?skua\.lock(?:-journal)?$/],
   async *parts() {
-    yield note(`It carries the lock of the system and holds nothing; ${LOCK_OWNER_FILE} says who has it.`);
+    yield note(`It carries the operating system lock and is empty; ${LOCK_OWNER_FILE} names its owner.`);
   },
 };
 
-const OWNER: FileFormat = { kind: 'lock-owner', title: 'who has the lock of the directory', names: [/(?<=^|\/)(?:index\/)?skua\.lock\.owner$/], parts: (looked) => jsonParts(looked, 'bad_json') };
+const OWNER: FileFormat = { kind: 'lock-owner', title: 'owner of the directory lock', names: [/(?<=^|\/)(?:index\/)?skua\.lock\.owner$/], parts: (looked) => jsonParts(looked, 'bad_json') };
 
 const FOREIGN: FileFormat = {
   kind: 'foreign', title: 'file of the reference database', names: [/(?<=^|\/)kurrent\.ddb(?:\.wal)?$/],

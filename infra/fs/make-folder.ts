@@ -41,7 +41,7 @@ export function makeFolderNow(folder: string): void {
 }
 
 function notMade(folder: string): SkuaError {
-  return new SkuaError('io_error', `The folder ${folder} can't be made in ${path.dirname(folder)}, whose file system takes none. Name another place.`, { path: folder, systemCode: 'ENOENT' });
+  return new SkuaError('io_error', `The folder ${folder} can't be created in ${path.dirname(folder)}: its file system does not allow it. Name another place.`, { path: folder, systemCode: 'ENOENT' });
 }
 
 /** False where the folder above is missing. */

@@ -25,7 +25,7 @@ export function removeFileNow(file: string, isOwn: OwnName): void {
 }
 
 function checkName(file: string, isOwn: OwnName): void {
-  if (!isOwn(path.basename(file))) throw new SkuaError('io_error', `${file} has no name that Skua gives, so it is not removed: this is a defect.`, { path: file });
+  if (!isOwn(path.basename(file))) throw new SkuaError('io_error', `${file} is not a name that Skua uses, so it is not removed: this is a defect.`, { path: file });
 }
 
 /** A folder with a name that nobody had. */

@@ -59,7 +59,7 @@ export class WorkerPool {
     if (this.#isClosed) throw jobsClosed();
     if (signal?.aborted === true) throw jobAborted(name);
     if (this.#queue.length >= JOBS_QUEUED_MAX) {
-      throw new SkuaError('too_busy', `${JOBS_QUEUED_MAX} jobs are waiting for a worker thread already: try again later.`, { limit: JOBS_QUEUED_MAX });
+      throw new SkuaError('too_busy', `${JOBS_QUEUED_MAX} jobs are already waiting for a worker thread: try again later.`, { limit: JOBS_QUEUED_MAX });
     }
     const { promise: ended, resolve, reject } = Promise.withResolvers<unknown>();
     const task: Task = { name, args, onProgress, resolve, reject };

@@ -143,7 +143,7 @@ export async function linkOnce(file: string, target: string, key: string, root: 
 }
 
 export function outcomeUnknown(key: string, root: string, cause: unknown): SkuaError {
-  return new SkuaError('outcome_unknown', `It is not known whether ${key} was created in ${root} (${systemCode(cause)}): put the same bytes there again, then look which are there.`, { key, path: root }, cause);
+  return new SkuaError('outcome_unknown', `It is not known whether ${key} was created in ${root} (${systemCode(cause)}): write the same bytes again, then check which are there.`, { key, path: root }, cause);
 }
 
 /** Folders known to be durable that are remembered; beyond, all are looked at again. */

@@ -57,7 +57,7 @@ function writeBlocking({ fd }: FileHandle, bytes: Uint8Array, length: number, po
 export async function readAll(handle: FileHandle, bytes: Uint8Array, from: number, key: string): Promise<void> {
   for (let done = 0; done < bytes.length;) {
     const { bytesRead } = await handle.read(bytes, done, bytes.length - done, from + done);
-    if (bytesRead === 0) throw new SkuaError('io_error', `The file of object ${key} became shorter while it was read: something else writes to the directory.`, { key });
+    if (bytesRead === 0) throw new SkuaError('io_error', `The file of object ${key} became shorter while being read: something else writes to the directory.`, { key });
     done += bytesRead;
   }
 }
@@ -188,14 +188,14 @@ export function directoryError(error: unknown, key: string, root: string): SkuaE
       return new SkuaError('storage_denied', `Access to ${key} in ${root} was denied (${code}). Check the owner and the permissions of the directory, and that its file system is mounted for writing.`, data, error);
     case 'ENOENT':
     case 'ESTALE':
-      return new SkuaError('storage_unreachable', `Folders of ${root} went away while ${key} was worked on (${code}): somebody moves or removes them. Try again when they are back.`, data, error);
+      return new SkuaError('storage_unreachable', `Folders of ${root} disappeared while ${key} was in use (${code}): something moves or removes them. Try again when they are back.`, data, error);
     case 'EMFILE':
     case 'ENFILE':
       return new SkuaError('io_error', `${key} in ${root} can't be opened: too many files are open (${code}). Raise the limit of open files.`, data, error);
     case 'ENOTDIR':
     case 'EISDIR':
     case 'ENOTEMPTY':
-      return new SkuaError('io_error', `${key} in ${root} is a folder where a file is needed, or the reverse (${code}). Move away what does not belong in ${root}.`, data, error);
+      return new SkuaError('io_error', `${key} in ${root} is a folder where a file is needed, or the reverse (${code}). Remove what does not belong in ${root}.`, data, error);
     default:
       return new SkuaError('io_error', `An operation on ${key} in ${root} failed (${code}): ${error instanceof Error ? error.message : String(error)}. Check the disk and the system's log.`, data, error);
   }

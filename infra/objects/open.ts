@@ -27,12 +27,12 @@ export function parsePlace(text: string, s3: { readonly endpoint?: string | null
   if (text === '') throw badPlace(text, 'it is empty');
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):\/\//.exec(text)?.[1]?.toLowerCase();
   if (scheme === undefined) {
-    if (text.includes('\0')) throw badPlace(text, 'it has a character that no path may have');
+    if (text.includes('\0')) throw badPlace(text, 'it has a character that is not allowed in paths');
     return { kind: 'directory', path: path.resolve(text) };
   }
   if (scheme !== 's3') throw badPlace(text, `"${scheme}" is not known`);
   const [bucket = '', ...rest] = text.slice('s3://'.length).split('/');
-  if (!BUCKET.test(bucket)) throw badPlace(text, bucket === '' ? 'the bucket is missing' : `"${bucket}" is no name of a bucket`);
+  if (!BUCKET.test(bucket)) throw badPlace(text, bucket === '' ? 'the bucket is missing' : `"${bucket}" is not a bucket name`);
   const prefix = withoutTrailing(rest.join('/'), '/');
   if (prefix !== '' && (!isKey(prefix) || prefix.length > PREFIX_LENGTH_MAX)) {
     throw badPlace(text, `the prefix may have up to ${PREFIX_LENGTH_MAX} letters, digits and the characters . _ - in parts joined by single slashes`);
@@ -47,13 +47,13 @@ function checkEndpoint(endpoint: string | null): string | null {
   if (endpoint === null) return null;
   const url = URL.canParse(endpoint) ? new URL(endpoint) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '' || url.password !== '') {
-    throw new SkuaError('bad_option', 'The S3 endpoint has to be a URL such as https://s3.example.com or http://127.0.0.1:9000, without credentials.', { option: 's3-endpoint' });
+    throw new SkuaError('bad_option', 'The S3 endpoint must be a URL such as https://s3.example.com or http://127.0.0.1:9000, without credentials.', { option: 's3-endpoint' });
   }
   return endpoint;
 }
 
 function badPlace(text: string, why: string): SkuaError {
-  return new SkuaError('bad_option', `"${text}" is not a place for objects: ${why}. Give a directory, or s3://bucket/prefix.`, { value: text });
+  return new SkuaError('bad_option', `"${text}" is not an object storage location: ${why}. Give a directory, or s3://bucket/prefix.`, { value: text });
 }
 
 /**

@@ -96,7 +96,7 @@ export class QuickJsSandbox implements RoutingSandbox {
     const pausedMs = connectorId === CHECKS ? 0 : queue.pausedForMs(this.#clock.monotonicMs());
     if (pausedMs > 0) return paused(pausedMs);
     if (this.#waiting >= this.#limits.callsQueuedMax || queue.length >= this.#limits.connectorCallsQueuedMax) {
-      return { kind: 'unavailable', reason: 'Too many calls wait for their scripts to run.', retryAfterMs: RETRY_AFTER_MS };
+      return { kind: 'unavailable', reason: 'Too many calls are waiting for their scripts to run.', retryAfterMs: RETRY_AFTER_MS };
     }
     const { promise, resolve, reject } = Promise.withResolvers<RoutingResult>();
     queue.push({ script, run, resolve, reject });
@@ -194,9 +194,9 @@ export class QuickJsSandbox implements RoutingSandbox {
 }
 
 function paused(ms: number): RoutingResult {
-  return { kind: 'unavailable', reason: 'The last runs of this script all took longer than they may.', retryAfterMs: Math.ceil(ms) };
+  return { kind: 'unavailable', reason: 'The last runs of this script all exceeded the time limit.', retryAfterMs: Math.ceil(ms) };
 }
 
 function closed(): SkuaError {
-  return new SkuaError('aborted', 'Scripts are run no more: the node is stopping.', {});
+  return new SkuaError('aborted', 'Scripts can\'t be run: the node is stopping.', {});
 }

@@ -11,7 +11,7 @@ const PLACE = /\bscript:(\d+):(\d+)/;
 /** For people: what a script threw, with line and column. May run the script's getters. */
 export function describeException(thrown: JSValueHandle): string {
   if (thrown.isString) return cut(`The script threw the text: ${read(thrown)}`);
-  if (!thrown.isError) return 'The script threw something that is no Error.';
+  if (!thrown.isError) return 'The script threw something that is not an Error.';
   const name = member(thrown, 'name') ?? 'Error';
   const message = member(thrown, 'message') ?? '';
   const place = PLACE.exec(member(thrown, 'stack') ?? '');

@@ -172,7 +172,7 @@ export class ScriptRunner {
     const schemaLength = isNullish(schema) ? 0 : this.#lengthOf(schema, 'schema');
     const { outputLengthMax } = this.#limits;
     if (streamLength + schemaLength > outputLengthMax) {
-      throw this.#failed(`stream and schema have ${streamLength + schemaLength} characters together; ${outputLengthMax} are allowed.`);
+      throw this.#failed(`stream and schema have ${streamLength + schemaLength} characters together; the limit is ${outputLengthMax}.`);
     }
     const routed = { kind: 'routed', stream: this.#textOf(engine, stream, 'stream'), schema: isNullish(schema) ? null : this.#textOf(engine, schema, 'schema'), cpuMs: this.#host.cpuMs } as const;
     return routed.schema === null && this.#hasType(engine, result) ? { ...routed, hasType: true } : routed;
@@ -188,12 +188,12 @@ export class ScriptRunner {
   }
 
   #lengthOf(value: JSValueHandle, name: string): number {
-    if (!value.isString) throw this.#failed(`${name} must be a text.`);
+    if (!value.isString) throw this.#failed(`${name} must be a string.`);
     return value.length;
   }
 
   #textOf({ vm, isText }: Engine, text: JSValueHandle, name: string): string {
-    if (!vm.callFunction(isText, vm.undefined, text).toBoolean()) throw this.#failed(`${name} holds half of a surrogate pair, so that it is no Unicode text.`);
+    if (!vm.callFunction(isText, vm.undefined, text).toBoolean()) throw this.#failed(`${name} has a lone surrogate, so it is not valid Unicode.`);
     return text.toString();
   }
 
@@ -238,8 +238,8 @@ export class ScriptRunner {
 
   #faultResult(error: unknown): RunResult {
     if (this.#host.isTimedOut) return timedOut(this.#limits.timeoutMs);
-    const reason = error instanceof RangeError ? 'The script needs more stack than a script may have: it calls itself too deeply, or nests its data too deeply.'
-      : cut(`The script was ended because the sandbox could not go on: ${error instanceof Error ? error.message : String(error)}`);
+    const reason = error instanceof RangeError ? 'The script ran out of stack: it recurses too deeply, or nests its data too deeply.'
+      : cut(`The script was stopped because the sandbox failed: ${error instanceof Error ? error.message : String(error)}`);
     return { kind: 'failed', reason, cpuMs: this.#host.cpuMs };
   }
 }

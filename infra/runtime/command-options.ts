@@ -31,12 +31,12 @@ function parseBoolean(text: string): { value: boolean } | { allowed: string } {
 export function text(placeholder: string, fallback: string, help: string): Option<string>;
 export function text(placeholder: string, fallback: null, help: string, fallbackText?: string): Option<string | null>;
 export function text(placeholder: string, fallback: string | null, help: string, fallbackText = fallback ?? ''): Option<string | null> {
-  return { placeholder, fallback, fallbackText, help, parse: (given) => (given === '' ? { allowed: 'a text that is not empty' } : { value: given }) };
+  return { placeholder, fallback, fallbackText, help, parse: (given) => (given === '' ? { allowed: 'a non-empty string' } : { value: given }) };
 }
 
 /** Texts, one each time the option is given. */
 export function texts(placeholder: string, help: string): Option<readonly string[]> {
-  const parse = (given: string) => (given === '' ? { allowed: 'a text that is not empty' } : { value: [given] });
+  const parse = (given: string) => (given === '' ? { allowed: 'a non-empty string' } : { value: [given] });
   return { placeholder, fallback: [], fallbackText: '', help, parse, isList: true };
 }
 

@@ -103,11 +103,11 @@ export class TickedScavenger implements ScavengeControl, ScavengeView {
 }
 
 function tooLong(stream: string, cause: unknown): SkuaError {
-  return new SkuaError('aborted', `Explaining ${JSON.stringify(stream)} takes longer than a function has: run a node on the same bucket, with \`skua start --storage s3://bucket/prefix\`, and ask it.`, { stream }, cause);
+  return new SkuaError('aborted', `Explaining ${JSON.stringify(stream)} takes longer than a function may run: run a node on the same bucket, with \`skua start --storage s3://bucket/prefix\`, and ask it.`, { stream }, cause);
 }
 
 function notHere(what: string): SkuaError {
-  return new SkuaError('bad_request', `${what} takes a node: run one on the same bucket, with \`skua start --storage s3://bucket/prefix\`, and ask it.`);
+  return new SkuaError('bad_request', `${what} needs a node: run one on the same bucket, with \`skua start --storage s3://bucket/prefix\`, and ask it.`);
 }
 
 /**

@@ -196,7 +196,7 @@ export class S3Objects implements ObjectStore {
 
 function outcomeUnknown(key: string, reason: SkuaError, signal: AbortSignal | undefined): SkuaError {
   const why = signal?.aborted === true ? objectAborted(key) : reason;
-  return new SkuaError('outcome_unknown', `It is not known whether ${key} was created: put the same bytes there again, then look which are there. ${why.message}`, { ...reason.data, key, reason: why.code });
+  return new SkuaError('outcome_unknown', `It is not known whether ${key} was created: write the same bytes again, then check which are there. ${why.message}`, { ...reason.data, key, reason: why.code });
 }
 
 function isNamed(error: unknown, name: string): boolean {

@@ -88,7 +88,7 @@ export async function listPage(connection: S3Connection, root: string, prefix: s
     if (objects.length > 0 || !isMore || listed.length === 0) return { objects, isMore: isMore && objects.length > 0 };
     after = listed.at(-1)!.Key;
   }
-  throw new SkuaError('io_error', `${target.place} holds too much that was not written by Skua: use a prefix of its own.`, { place: target.place, limit: FOREIGN_PAGES_MAX });
+  throw new SkuaError('io_error', `${target.place} holds too many objects not written by Skua: use a separate prefix.`, { place: target.place, limit: FOREIGN_PAGES_MAX });
 }
 
 /** Null for what others put there, such as the markers that consoles make for folders. */

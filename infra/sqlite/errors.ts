@@ -3,7 +3,7 @@ import { storageError } from '../fs/errors.ts';
 
 /** Where the database lies, as it is told to people. */
 const STATE_PATH = 'index/scavenging/scavenging.db';
-const REMEDY = `Stop the node and delete index/scavenging: the next scavenge then learns everything anew. Nothing else is lost.`;
+const REMEDY = `Stop the node and delete index/scavenging: the next scavenge then rebuilds it from the log. Nothing else is lost.`;
 
 /** Primary result codes of SQLite. */
 const SQL_ERROR = 1;
@@ -22,7 +22,7 @@ export function stateError(error: unknown): SkuaError {
   const data = { path: STATE_PATH, resultCode };
   switch (resultCode & 0xff) {
     case FULL:
-      return new SkuaError('disk_full', `There is no space left to write ${STATE_PATH}. Free space on the disk, then start the scavenge again: it goes on where it was.`, data, error);
+      return new SkuaError('disk_full', `There is no space left to write ${STATE_PATH}. Free space on the disk, then start the scavenge again: it resumes where it was.`, data, error);
     case SQL_ERROR:
       // The statements never change, so it is the tables that do not fit them.
       return invalidState(`is not of the known schema (${message})`, error);
@@ -31,7 +31,7 @@ export function stateError(error: unknown): SkuaError {
       return invalidState(`is damaged (${message})`, error);
     case BUSY:
     case LOCKED:
-      return new SkuaError('io_error', `${STATE_PATH} is in use by another process or run: start the scavenge again when that has ended.`, data, error);
+      return new SkuaError('io_error', `${STATE_PATH} is in use by another process or run: start the scavenge again when that has finished.`, data, error);
     default:
       return new SkuaError('io_error', `An operation on ${STATE_PATH} failed: ${message}. Check the disk, the permissions and the system's log.`, data, error);
   }

@@ -23,21 +23,21 @@ const DATABASE: FileFormat = {
 };
 
 const LOG: FileFormat = {
-  kind: 'scavenge-database-log', title: 'log of changes of the scavenge database', names: [/(?<=^|\/)(?:index\/)?(?:scavenging\/)?scavenging\.db-(?:wal|shm|journal)$/],
+  kind: 'scavenge-database-log', title: 'write-ahead log of the scavenge database', names: [/(?<=^|\/)(?:index\/)?(?:scavenging\/)?scavenging\.db-(?:wal|shm|journal)$/],
   async *parts({ file }) {
-    yield note(file.size === 0 ? 'It is empty: all is in scavenging.db.' : 'What is in it is shown with scavenging.db, to which it belongs.');
+    yield note(file.size === 0 ? 'It is empty: everything is in scavenging.db.' : 'Its contents are shown with scavenging.db, to which it belongs.');
   },
 };
 
 async function* databaseParts(looked: LookedInto): AsyncGenerator<Part, void, undefined> {
   const { file, localPath, key, world } = looked;
   const head = await file.read(0, 100);
-  if (decodeText(head.subarray(0, SQLITE_MAGIC.length)) !== SQLITE_MAGIC) throw invalid(file.path, 'does not begin as a database of SQLite', 0);
+  if (decodeText(head.subarray(0, SQLITE_MAGIC.length)) !== SQLITE_MAGIC) throw invalid(file.path, 'does not start like an SQLite database', 0);
   yield section('database', { pageBytes: pageSizeOf(head) });
   const wal = await world.open(`${key}-wal`);
   try {
     const hasLog = wal !== null && wal.size > 0;
-    if (hasLog) yield note(`What its log of changes (${wal.size} bytes) holds is in what follows.`);
+    if (hasLog) yield note(`Includes the contents of its write-ahead log (${wal.size} bytes).`);
     // SQLite opens files, and beside a log of changes it would write.
     if (localPath !== null && !hasLog) yield* tablesOf(file.path, localPath);
     else {
@@ -100,7 +100,7 @@ function fieldsOf(row: Record<string, SQLOutputValue>): Fields {
 }
 
 function invalid(name: string, what: string, offset: number | null, cause?: unknown): SkuaError {
-  return new SkuaError('scavenge_state_invalid', `The scavenge database ${name} ${what}. Delete it while the node is stopped: the next scavenge makes it anew.`, { path: name, ...(offset !== null && { offset }) }, cause);
+  return new SkuaError('scavenge_state_invalid', `The scavenge database ${name} ${what}. Delete it while the node is stopped: the next scavenge recreates it.`, { path: name, ...(offset !== null && { offset }) }, cause);
 }
 
 export const SQLITE_FORMATS: readonly FileFormat[] = [DATABASE, LOG];

@@ -152,7 +152,7 @@ function configure(db: DatabaseSync, { pageSizeBytes, cacheBytes }: ScavengeStat
   db.exec(`PRAGMA cache_size = ${-Math.max(1, Math.floor(cacheBytes / 1024))}`);
   const { page_size: pageSize } = db.prepare('PRAGMA page_size').get() as { page_size: number };
   if (pageSize !== pageSizeBytes) {
-    throw invalidState(`has pages of ${pageSize} bytes where ${pageSizeBytes} are set. Set ScavengeBackendPageSize as it was, or begin anew`);
+    throw invalidState(`has pages of ${pageSize} bytes where ${pageSizeBytes} are set. Set ScavengeBackendPageSize as it was, or start over`);
   }
 }
 

@@ -78,7 +78,7 @@ export class AuditTrail implements AuditLog {
     meter.count('eventstore_audit_entries_total', entries, { sink, result: 'written' });
     if (!this.#failing.delete(sink)) return;
     meter.gauge('eventstore_audit_failing', this.#failing.size > 0 ? 1 : 0);
-    log.info('the audit is written again', { sink, entriesLost: this.#lost[sink] });
+    log.info('the audit can be written again', { sink, entriesLost: this.#lost[sink] });
   }
 
   #losing(sink: Sink, entries: number, error: unknown): void {
@@ -95,7 +95,7 @@ export class AuditTrail implements AuditLog {
     if (nowMs - this.#toldMs < TELL_MS) return;
     this.#toldMs = nowMs;
     const what = sink === 'file' ? { file: this.#options.file!.name } : { stream: '$audit' };
-    log.error('the audit can not be written: what is done meanwhile is not kept', { ...what, entriesLost: this.#lost[sink], ...(error !== null && { error }) });
+    log.error('the audit cannot be written: actions are not being recorded', { ...what, entriesLost: this.#lost[sink], ...(error !== null && { error }) });
   }
 
   /** Appends what waits for the stream; to be called before the store is closed. */

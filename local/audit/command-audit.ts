@@ -36,6 +36,6 @@ export async function withAudit({ file, action, target }: CommandAudit, io: Io, 
     throw error;
   } finally {
     await trail.close();
-    if (trail.view.entriesLost > 0) line(io.stderr, `warning: ${file} can not be written, so this command stands in no audit.`);
+    if (trail.view.entriesLost > 0) line(io.stderr, `warning: ${file} cannot be written, so this command is not in the audit.`);
   }
 }

@@ -130,7 +130,7 @@ export async function runTicks({ autoScavenge, clock, log, signal }: TickerParts
       if (failures > 0) log.info('AutoScavenge works again.', { failedTicks: failures });
       failures = 0;
     } catch (error) {
-      if (failures % TICKS_BETWEEN_LINES === 0) log.error('AutoScavenge failed; it is tried again.', { error, failedTicks: failures + 1 });
+      if (failures % TICKS_BETWEEN_LINES === 0) log.error('AutoScavenge failed; will retry.', { error, failedTicks: failures + 1 });
       failures++;
     }
     await clock.sleep(TICK_PERIOD_MS, signal);

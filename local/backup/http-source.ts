@@ -73,7 +73,7 @@ class HttpSource implements BackupSource {
     const response = await this.#node.call('GET', `${FILES}?hold=${encodeURIComponent(this.#holdId)}`, { signal: this.#signal });
     const snapshot = await json<SnapshotDocument>(response, 'listing the files of the node');
     const wrong = snapshotShape(snapshot, '');
-    if (wrong !== null) throw new SkuaError('backup_failed', `What ${this.#node.base} lists as its files ${wrongText(wrong)}. Nothing was copied: look whether a node of Skua answers there.`, { member: wrong.member });
+    if (wrong !== null) throw new SkuaError('backup_failed', `The file list of ${this.#node.base} ${wrongText(wrong)}. Nothing was copied: check that a Skua node answers there.`, { member: wrong.member });
     this.#snapshot = snapshot;
   }
 
@@ -90,7 +90,7 @@ class HttpSource implements BackupSource {
       } catch (error) {
         this.#signal.throwIfAborted();
         if (!isBroken(error)) throw error;
-        if (++broken > RESUMES_MAX) throw new CommandError('node_unreachable', `The connection to ${this.#node.base} broke ${broken} times while ${path} was read (${(error as Error).message}). Repeat the command when the node can be reached: it goes on with what is missing.`, EXIT.unreachable);
+        if (++broken > RESUMES_MAX) throw new CommandError('node_unreachable', `The connection to ${this.#node.base} broke ${broken} times while ${path} was read (${(error as Error).message}). Repeat the command when the node is reachable: it copies only what is missing.`, EXIT.unreachable);
         await this.#clock.sleep(RESUME_MS * 2 ** (broken - 1), this.#signal);
       }
     }
@@ -161,7 +161,7 @@ class Silence {
     const waiting = new AbortController();
     this.#waiting = waiting;
     afterDelay(this.#clock, SILENCE_MS_MAX, waiting.signal, () => {
-      if (!waiting.signal.aborted) this.#controller.abort(new Broken(`nothing came for ${SILENCE_MS_MAX / 1_000} s`));
+      if (!waiting.signal.aborted) this.#controller.abort(new Broken(`no data for ${SILENCE_MS_MAX / 1_000} s`));
     });
   }
 
@@ -190,8 +190,8 @@ async function refused(response: Response, path: string): Promise<never> {
   try {
     await expectStatus(response, [], `reading ${path}`);
   } catch (error) {
-    if (error instanceof AnswerError && error.code === 'hold_not_found') throw new SkuaError('hold_not_found', `The node no longer holds its files for this backup: it was restarted, or could not be reached for a minute. Repeat the command, which goes on with what is missing.`, { path }, error);
-    if (error instanceof AnswerError && error.status === 404) throw new SkuaError('file_not_found', `The node has no file ${path} any more.`, { path }, error);
+    if (error instanceof AnswerError && error.code === 'hold_not_found') throw new SkuaError('hold_not_found', `The node no longer holds its files for this backup: it was restarted, or was unreachable for a minute. Repeat the command: it copies only what is missing.`, { path }, error);
+    if (error instanceof AnswerError && error.status === 404) throw new SkuaError('file_not_found', `The node no longer has the file ${path}.`, { path }, error);
     throw error;
   }
   throw new Error('An answer that was not asked for was taken for one.');

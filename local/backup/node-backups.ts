@@ -113,7 +113,7 @@ export async function openBackups(options: OpenBackupsOptions): Promise<OpenBack
 
 /** Throws `backup_off`. */
 function shippedLog(directory: DirectoryStore | null): ShippableLog {
-  if (directory === null) throw new SkuaError('backup_off', 'The log of this node lies on object storage already, so it is not shipped.');
+  if (directory === null) throw new SkuaError('backup_off', 'The log of this node is already in object storage, so it is not shipped.');
   return directory.shippableLog();
 }
 
@@ -145,7 +145,7 @@ function pruneIn({ settings, clock, log }: OpenBackupsOptions, repository: NodeR
   if (keep === null) return null;
   return async (signal) => {
     const { removed, kept } = await pruneRepository({ repository: await repository.open(), keep, clock, ids: systemIds, signal });
-    log.info('backups that need not be kept were removed', { removed: removed.length, kept: kept.length });
+    log.info('expired backups were removed', { removed: removed.length, kept: kept.length });
   };
 }
 
@@ -167,7 +167,7 @@ class NodeRepository {
 
   /** Rejects with what `openRepository` rejects with, and `store_closed`. */
   open(): Promise<Repository> {
-    if (this.#isClosed) return Promise.reject(new SkuaError('store_closed', 'The node is stopping: its repository of backups is closed.'));
+    if (this.#isClosed) return Promise.reject(new SkuaError('store_closed', 'The node is stopping: its backup repository is closed.'));
     if (this.#opening !== null) return this.#opening;
     const opening = this.#open();
     this.#opening = opening;

@@ -63,7 +63,7 @@ function drill(world: ChecksWorld, backupId: string | null): TaskWork<CheckRepor
 async function sizeOf({ list }: ChecksWorld, backupId: string | null): Promise<number> {
   const backups = await list();
   const chosen = backupId === null ? backups[0] : backups.find(({ id }) => id === backupId);
-  if (chosen === undefined) throw new SkuaError('backup_not_found', backupId === null ? 'There is no backup in the repository yet: make one first.' : `There is no backup ${backupId} in the repository.`);
+  if (chosen === undefined) throw new SkuaError('backup_not_found', backupId === null ? 'The repository has no backup yet: make one first.' : `There is no backup ${backupId} in the repository.`);
   return chosen.sizeBytes;
 }
 
@@ -71,7 +71,7 @@ async function sizeOf({ list }: ChecksWorld, backupId: string | null): Promise<n
 async function requireRoom(sizeBytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(tmpdir());
   const needed = Math.ceil(sizeBytes * ROOM_FACTOR);
-  if (bavail * bsize < needed) throw new SkuaError('disk_full', `A drill restores the backup to the folder for temporary files, which has ${bavail * bsize} bytes free and needs ${needed}. Set TMPDIR to a larger disk and start the node again, or run \`skua backup drill --scratch\` elsewhere.`, { neededBytes: needed });
+  if (bavail * bsize < needed) throw new SkuaError('disk_full', `A drill restores the backup to the temporary folder, which has ${bavail * bsize} bytes free; ${needed} are needed. Set TMPDIR to a larger disk and restart the node, or run \`skua backup drill --scratch\` elsewhere.`, { neededBytes: needed });
 }
 
 /** Commands to be typed as they stand, in a shell that has the credentials of the bucket. */

@@ -28,9 +28,9 @@ interface PauseOptions {
 export async function whileNoScavenge<T>(options: PauseOptions, work: () => Promise<T>): Promise<T> {
   const undo: Undo[] = [];
   try {
-    if (await pauseCycle(options, undo)) options.tell('Auto-scavenge is paused for the time of the backup.');
+    if (await pauseCycle(options, undo)) options.tell('Auto-scavenge is paused during the backup.');
     const stopped = await stopRun(options, undo);
-    if (stopped !== null) options.tell(`Scavenge ${stopped} was stopped for the time of the backup.`);
+    if (stopped !== null) options.tell(`Scavenge ${stopped} was stopped for the backup.`);
     return await work();
   } finally {
     for (const step of undo.reverse()) await resume(step, options);
@@ -51,7 +51,7 @@ async function pauseCycle({ node, clock, signal }: PauseOptions, undo: Undo[]): 
   undo.push({ what: 'Auto-scavenge', command: 'skua auto-scavenge resume', run: () => client.resume() });
   const giveUpMs = clock.monotonicMs() + PAUSE_MS_MAX;
   for (let isPaused = await client.pause(); !isPaused; isPaused = (await client.status()).state === 'Paused') {
-    if (clock.monotonicMs() > giveUpMs) throw new CommandError('auto_scavenge_pausing', `Auto-scavenge was told to pause, and has not done so for ${PAUSE_MS_MAX / 60_000} minutes. Look at \`skua auto-scavenge status\`, then repeat the command.`, EXIT.failed);
+    if (clock.monotonicMs() > giveUpMs) throw new CommandError('auto_scavenge_pausing', `Auto-scavenge was asked to pause and has not paused within ${PAUSE_MS_MAX / 60_000} minutes. Check \`skua auto-scavenge status\`, then repeat the command.`, EXIT.failed);
     await clock.sleep(LOOK_MS, signal);
     signal.throwIfAborted();
   }
@@ -91,11 +91,11 @@ async function resume({ what, command, run }: Undo, { clock, tell }: PauseOption
   for (let tries = 1; ; tries++) {
     try {
       await run();
-      tell(`${what} goes on.`);
+      tell(`${what} resumed.`);
       return;
     } catch (error) {
       if (tries === RESUME_TRIES_MAX) {
-        tell(`${what} could not be set going again (${error instanceof Error ? error.message : String(error)}). Run \`${command}\`.`);
+        tell(`${what} could not be resumed (${error instanceof Error ? error.message : String(error)}). Run \`${command}\`.`);
         return;
       }
       await clock.sleep(RESUME_MS);

@@ -33,7 +33,7 @@ export function checkSource(wish: SourceWish): void {
   if (wish.db !== null && wish.node !== null) throw new UsageError('Name a running node with --node or a stopped directory with --db, not both.');
   if (wish.db !== null && wish.ca !== null) throw new UsageError('--ca is for running nodes: a directory has no certificate.');
   if (wish.db !== null && wish['pause-scavenge']) throw new UsageError('--pause-scavenge is for running nodes: in a stopped directory no scavenge runs.');
-  if (wish.db === null && wish.index !== null) throw new UsageError('--index goes with --db: a running node knows where its index is.');
+  if (wish.db === null && wish.index !== null) throw new UsageError('--index needs --db: a running node knows where its index is.');
 }
 
 /** Runs `work` with the files of a node, and lets go of them whatever happens. `jobs` reach those of a stopped directory. */
@@ -71,7 +71,7 @@ async function heldFiles(node: NodeClient, signal: AbortSignal): Promise<BackupS
     return await openHttpSource({ node, clock: systemClock, signal });
   } catch (error) {
     if (error instanceof AnswerError && error.code === 'scavenge_in_progress') {
-      throw new CommandError(error.code, `${error.message} Files are not copied while a scavenge replaces them: wait for its end, or add --pause-scavenge.`, EXIT.refused);
+      throw new CommandError(error.code, `${error.message} Files are not copied while a scavenge replaces them: wait until it has finished, or add --pause-scavenge.`, EXIT.refused);
     }
     throw error;
   }

@@ -51,7 +51,7 @@ const RUNNING_SHOWN_MAX = 3;
 
 /** `A backup is being made (…)`, as the beginning of a sentence. */
 export function runningText(backups: readonly RunningBackup[]): string {
-  const signs = backups.slice(0, RUNNING_SHOWN_MAX).map(({ id, lastSignMs }) => `${id}, last sign of life at ${new Date(lastSignMs).toISOString()}`).join('; ');
+  const signs = backups.slice(0, RUNNING_SHOWN_MAX).map(({ id, lastSignMs }) => `${id}, last heartbeat at ${new Date(lastSignMs).toISOString()}`).join('; ');
   return `${backups.length === 1 ? 'A backup is being made' : `${backups.length} backups are being made`} (${signs})`;
 }
 
@@ -59,7 +59,7 @@ export function runningText(backups: readonly RunningBackup[]): string {
 export function whenEndedText(backups: readonly RunningBackup[]): string {
   if (backups.length === 0) return 'now';
   const untilMs = Math.max(...backups.map(({ countsUntilMs }) => countsUntilMs));
-  return `when ${backups.length === 1 ? 'it has' : 'they have'} ended; one that was killed stops counting at ${new Date(untilMs).toISOString()}`;
+  return `when ${backups.length === 1 ? 'it has' : 'they have'} ended; one that was killed is ignored from ${new Date(untilMs).toISOString()}`;
 }
 
 interface RepositoryWish {

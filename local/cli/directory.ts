@@ -25,7 +25,7 @@ export async function refuseOverlap({ read, written, name }: { readonly read: re
   const sources = await Promise.all(read.map(realFolder));
   for (const to of await Promise.all(written.map(realFolder))) {
     const from = sources.find((source) => isWithin(to, source) || isWithin(source, to));
-    if (from !== undefined) throw new CommandError('directory_not_empty', `${to} is, holds or lies in the directory that is read (${from}). Name another one with ${name}.`, EXIT.refused);
+    if (from !== undefined) throw new CommandError('directory_not_empty', `${to} is, contains or is inside the directory to read (${from}). Name another one with ${name}.`, EXIT.refused);
   }
 }
 

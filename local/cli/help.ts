@@ -12,12 +12,12 @@ export function programHelp(commands: readonly Command[], version: string, colou
     '  skua COMMAND [options]',
     '',
     colours.bold('Commands'),
-    ...table([...rowsOf(commands), ['help [COMMAND]', 'Show help, of one command if it is named'], ['--version', 'Show the version']]),
+    ...table([...rowsOf(commands), ['help [COMMAND]', 'Show help, or the help of one command'], ['--version', 'Show the version']]),
     '',
     colours.bold('Examples'),
     ...firstExamples(commands),
     '',
-    'Exit codes: 0 done, 1 failed or found wrong, 2 wrong usage, 3 node or storage not reachable,',
+    'Exit codes: 0 done, 1 failed or errors found, 2 wrong usage, 3 node or storage unreachable,',
     '4 refused, 130 interrupted.',
     '',
   ].join('\n');
@@ -35,7 +35,7 @@ export function groupHelp(word: string, commands: readonly Command[], colours: C
     colours.bold('Examples'),
     ...firstExamples(commands),
     '',
-    `skua ${word} COMMAND --help explains one of them.`,
+    `skua ${word} COMMAND --help shows the help of one.`,
     '',
   ].join('\n');
 }

@@ -16,7 +16,7 @@ export async function readInput(file: string, bytesMax: number): Promise<Uint8Ar
       length += (part as Uint8Array).length;
     }
   } catch (error) {
-    throw new CommandError('file_unreadable', `${file} can't be read (${(error as NodeJS.ErrnoException).code ?? String(error)}). Name a file that is there and may be read.`, EXIT.unreachable);
+    throw new CommandError('file_unreadable', `${file} can't be read (${(error as NodeJS.ErrnoException).code ?? String(error)}). Name an existing file that can be read.`, EXIT.unreachable);
   }
   if (length > bytesMax) throw new CommandError('file_too_large', `${file} is longer than ${bytesMax} bytes.`, EXIT.failed);
   return Buffer.concat(parts);

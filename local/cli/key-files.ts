@@ -56,8 +56,8 @@ async function writeDurably(file: string, text: string, mode: number): Promise<v
 
 function unwritable(file: string, error: unknown): CommandError {
   const code = (error as NodeJS.ErrnoException).code;
-  if (code === 'EEXIST') return new CommandError('file_exists', `${file} is there already, and is left as it is. Name another file, or add --force to replace it.`, EXIT.refused);
-  return new CommandError('file_unwritable', `${file} can't be written (${code ?? String(error)}). Name a file in a folder that is there and may be written.`, EXIT.unreachable);
+  if (code === 'EEXIST') return new CommandError('file_exists', `${file} already exists and was not changed. Name another file, or add --force to replace it.`, EXIT.refused);
+  return new CommandError('file_unwritable', `${file} can't be written (${code ?? String(error)}). Name a file in an existing, writable folder.`, EXIT.unreachable);
 }
 
 /** Bytes of the key of a repository (AES-256). */
@@ -75,8 +75,8 @@ export async function readKeyFile(file: string): Promise<Uint8Array> {
   try {
     text = await readFile(file, 'utf8');
   } catch (error) {
-    throw new CommandError('key_unreadable', `The key file ${file} can't be read (${(error as NodeJS.ErrnoException).code ?? String(error)}). Make one with \`skua backup key ${file}\`, or name the one that the repository was made with.`, EXIT.unreachable);
+    throw new CommandError('key_unreadable', `The key file ${file} can't be read (${(error as NodeJS.ErrnoException).code ?? String(error)}). Make one with \`skua backup key ${file}\`, or name the one that the repository was created with.`, EXIT.unreachable);
   }
-  if (!KEY_TEXT.test(text.trim())) throw new CommandError('key_unreadable', `${file} is no key file: one holds 64 hex digits. Make one with \`skua backup key FILE\`.`, EXIT.refused);
+  if (!KEY_TEXT.test(text.trim())) throw new CommandError('key_unreadable', `${file} is not a key file: a key file holds 64 hex digits. Make one with \`skua backup key FILE\`.`, EXIT.refused);
   return new Uint8Array(Buffer.from(text.trim(), 'hex'));
 }

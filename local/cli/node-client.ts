@@ -93,7 +93,7 @@ export async function expectStatus(response: Response, statuses: readonly number
   if (typeof code === 'string' && typeof detail === 'string') {
     throw new AnswerError(response.status, code, `${sentence(detail)}${typeof hint === 'string' ? ` ${hint}` : ''}`, exitCodeOf(response.status), problem);
   }
-  throw new AnswerError(response.status, 'unexpected_answer', `The node answered ${response.status} ${response.statusText} when ${what}. ${text.slice(0, SHOWN_LENGTH_MAX)}`.trimEnd(), exitCodeOf(response.status), problem);
+  throw new AnswerError(response.status, 'unexpected_answer', `The node answered ${response.status} ${response.statusText} while ${what}. ${text.slice(0, SHOWN_LENGTH_MAX)}`.trimEnd(), exitCodeOf(response.status), problem);
 }
 
 function problemOf(response: Response, text: string): Record<string, unknown> {

@@ -26,7 +26,7 @@ async function allOf(stdin: NodeJS.ReadableStream): Promise<Uint8Array> {
     const bytes = typeof part === 'string' ? Buffer.from(part) : part;
     parts.push(bytes);
     length += bytes.length;
-    if (length > INPUT_BYTES_MAX) throw new CommandError('file_too_large', `Standard input is longer than ${INPUT_BYTES_MAX} bytes, and so is no password.`, EXIT.failed);
+    if (length > INPUT_BYTES_MAX) throw new CommandError('file_too_large', `Standard input is longer than ${INPUT_BYTES_MAX} bytes, which is too long for a password.`, EXIT.failed);
   }
   return Buffer.concat(parts);
 }
@@ -34,8 +34,8 @@ async function allOf(stdin: NodeJS.ReadableStream): Promise<Uint8Array> {
 /** The messages never show what was read. */
 function onlyLine(bytes: Uint8Array, where: string): string {
   const text = utf8Text(bytes)?.replace(/\r?\n$/, '');
-  if (text === undefined) throw new CommandError('invalid_user', `${where} holds no text in UTF-8, so that it can be no password.`, EXIT.refused);
-  if (/[\r\n]/.test(text)) throw new CommandError('invalid_user', `${where} holds more than one line: a password is one.`, EXIT.refused);
+  if (text === undefined) throw new CommandError('invalid_user', `${where} is not UTF-8 text, so it is not a password.`, EXIT.refused);
+  if (/[\r\n]/.test(text)) throw new CommandError('invalid_user', `${where} holds more than one line: a password is one line.`, EXIT.refused);
   return text;
 }
 
@@ -46,9 +46,9 @@ async function typedTwice(stdin: NodeJS.ReadableStream, whose: string, io: Io): 
   try {
     io.stderr.write(`New password of ${whose}: `);
     const first = await lines();
-    io.stderr.write('\nThe same again: ');
+    io.stderr.write('\nRepeat it: ');
     const second = await lines();
-    if (first !== second) throw new CommandError('invalid_user', 'The two differ. Nothing was changed.', EXIT.refused);
+    if (first !== second) throw new CommandError('invalid_user', 'The passwords do not match. Nothing was changed.', EXIT.refused);
     return first;
   } finally {
     reader.close();

@@ -47,7 +47,7 @@ async function dispatch(program: Program, words: readonly string[], io: Io): Pro
     // Help that was asked for is an answer; a first word alone is half a command, and scripts must not take it for done.
     const isAsked = isHelp || asked.length > 1;
     const output = isAsked ? io.stdout : io.stderr;
-    if (!isAsked) line(output, `${coloursFor(output, io.env).red('error')}: skua ${name} needs a command behind it.\n`);
+    if (!isAsked) line(output, `${coloursFor(output, io.env).red('error')}: skua ${name} needs a command after it.\n`);
     output.write(groupHelp(asked[0]!, groupOf(program, asked[0]!), coloursFor(output, io.env)));
     return isAsked ? EXIT.ok : EXIT.usage;
   }

@@ -37,7 +37,7 @@ interface HangUp {
 export function listenForHangUp(process: Pick<Surroundings, 'on' | 'off'>, log: Log): HangUp {
   let reload: (() => Promise<unknown>) | null = null;
   const listener = () => {
-    if (reload === null) log.info('SIGHUP: the node is still starting, there is nothing to reload');
+    if (reload === null) log.info('SIGHUP: the node is still starting, nothing to reload');
     else reload().catch(() => {});
   };
   process.on('SIGHUP', listener);

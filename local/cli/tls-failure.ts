@@ -38,7 +38,7 @@ export async function explainTls(error: unknown, url: string, { file, option }: 
   if (isUntrusted(error)) return untrusted(host, await presented(url), file);
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') return outOfDate(host, await presented(url));
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return otherName(url, await presented(url), option);
-  if (INVALID.has(code)) return { code: 'certificate_invalid', message: `The certificate of ${host} was not accepted (${String(code)}). Look at the certificate, and at those of its authorities.` };
+  if (INVALID.has(code)) return { code: 'certificate_invalid', message: `The certificate of ${host} was not accepted (${String(code)}). Check the certificate and those of its authorities.` };
   return isNoTls(error) ? { code: 'tls_not_spoken', message: `${host} does not speak TLS, and ${option} says https://. Write http://${host} instead, if that is a node without TLS; or start the node with a certificate.` } : null;
 }
 
@@ -80,12 +80,12 @@ function chainOf(certificate: X509Certificate): readonly X509Certificate[] {
 }
 
 function untrusted(host: string, certificate: X509Certificate | null, file: string | null): TlsFailure {
-  const where = file === null ? 'this machine does not know' : `neither this machine nor ${file} knows`;
+  const where = file === null ? 'this machine does not trust' : `neither this machine nor ${file} trusts`;
   const code = 'certificate_untrusted';
   if (certificate === null) return { code, message: `The certificate of ${host} was issued by an authority that ${where}. Give the certificate of that authority with --ca FILE or SKUA_CA.` };
   const last = chainOf(certificate).at(-1)!;
   const name = nameOf(certificate.subject);
-  if (last === certificate && certificate.subject === certificate.issuer) return { code, message: `The certificate of ${host} (${name}) has signed itself, and ${where} it. Give it with --ca FILE or SKUA_CA, if it is the right one (SHA-256 ${certificate.fingerprint256}).` };
+  if (last === certificate && certificate.subject === certificate.issuer) return { code, message: `The certificate of ${host} (${name}) is self-signed, and ${where} it. Give it with --ca FILE or SKUA_CA if it is the right one (SHA-256 ${certificate.fingerprint256}).` };
   return { code, message: `The certificate of ${host} (${name}) was issued by ${nameOf(last.issuer)}, an authority that ${where}. Give the certificate of that authority with --ca FILE or SKUA_CA.` };
 }
 
@@ -96,9 +96,9 @@ function outOfDate(host: string, certificate: X509Certificate | null): TlsFailur
   const early = chain.find(({ validFromDate }) => validFromDate.getTime() > now);
   const of = (one: X509Certificate) => (one === certificate ? `The certificate of ${host} (${nameOf(one.subject)})` : `The certificate of ${nameOf(one.subject)}, an authority of ${host},`);
   const code = 'certificate_expired';
-  if (old !== undefined) return { code, message: `${of(old)} expired on ${old.validToDate.toISOString()}. Put a new one in its place there, and reload.` };
-  if (early !== undefined) return { code, message: `${of(early)} is not valid before ${early.validFromDate.toISOString()}. Is the clock of this machine right?` };
-  return { code, message: `A certificate of ${host} is not valid at this time. Put a new one in its place there, or set the clock of this machine right.` };
+  if (old !== undefined) return { code, message: `${of(old)} expired on ${old.validToDate.toISOString()}. Replace it there and reload the configuration.` };
+  if (early !== undefined) return { code, message: `${of(early)} is not valid before ${early.validFromDate.toISOString()}. Check the clock of this machine.` };
+  return { code, message: `A certificate of ${host} is not valid at this time. Replace it there and reload the configuration, or correct the clock of this machine.` };
 }
 
 function otherName(url: string, certificate: X509Certificate | null, option: string): TlsFailure {

@@ -9,11 +9,11 @@ export async function detach(directory: string, log: Log): Promise<void> {
   try {
     const logId = await readLogId(storage);
     if (logId === null) {
-      log.warn('the directory is no copy of a cluster\'s log: there is nothing to detach', { directory });
+      log.warn('the directory is not a replica of a cluster\'s log: there is nothing to detach', { directory });
       return;
     }
     await removeLogId(storage);
-    log.warn('the directory was detached from its cluster: what is written to it from now on the cluster never sees', { directory, logId });
+    log.warn('the directory was detached from its cluster: the cluster will never see what is written to it from now on', { directory, logId });
   } finally {
     await lock.release();
   }

@@ -107,13 +107,13 @@ class EpochPassage implements Passage {
   /** Of a request of several steps the first ones may be in the log. */
   #expired(): SkuaError | null {
     const refusal = this.#held.refusal();
-    return refusal === null || !this.hasWritten ? refusal : new SkuaError('commit_outcome_unknown', 'The request took so long that only a part of it was carried out: look, and send it again.', {}, refusal);
+    return refusal === null || !this.hasWritten ? refusal : new SkuaError('commit_outcome_unknown', 'The request took so long that only part of it was carried out: check the result and send it again.', {}, refusal);
   }
 
   #closed(epoch: number): SkuaError {
     // Epochs only grow: behind this one, or with the same one of another member, it never opens again. One that is still to come into the copy may open it.
     const isFinal = (this.#log.epoch?.number ?? -1) >= epoch;
-    return new SkuaError('not_leader', `This member does not lead in epoch ${epoch}, in which the request was sent to it. Ask the member that leads now.`, { epoch, isFinal });
+    return new SkuaError('not_leader', `This member is not the leader of epoch ${epoch}, in which the request was sent to it. Ask the current leader.`, { epoch, isFinal });
   }
 }
 

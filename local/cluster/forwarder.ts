@@ -23,7 +23,7 @@ export class PeerForwarder implements Forwarder {
   async send({ node }: ClusterMember, { method, target, headers, body }: RequestParts, timeoutMs: number, signal: AbortSignal | null): Promise<ReplyParts> {
     const as = headers[FORWARDED_HEADER] === undefined ? 'member' : 'caller';
     const reply = await this.#client.request({ node, method, path: target, headers, body, as, timeoutMs, ...(signal !== null && { signal }) });
-    if (as === 'caller' && reply.body.length > REPLY_BYTES_MAX) throw new SkuaError('member_silent', `The answer of ${nodeKey(node)} has ${reply.body.length} bytes, which no operation gives.`, { node: nodeKey(node), reason: 'length' });
+    if (as === 'caller' && reply.body.length > REPLY_BYTES_MAX) throw new SkuaError('member_silent', `The answer of ${nodeKey(node)} has ${reply.body.length} bytes, more than any operation returns.`, { node: nodeKey(node), reason: 'length' });
     return { status: reply.status, statusText: reply.statusText, headers: withoutConnection(reply.headers), body: reply.body.length === 0 ? null : reply.body };
   }
 }

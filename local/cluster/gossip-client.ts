@@ -16,7 +16,7 @@ export interface GossipDocument extends Omit<Gossip, 'members'> {
 export async function readGossip(node: NodeClient): Promise<GossipDocument> {
   const text = await expectStatus(await node.call('GET', '/gossip', { headers: { accept: 'application/json' } }), [200], 'asked for the members');
   const found = JSON.parse(text) as Partial<GossipDocument>;
-  if (!Array.isArray(found.members)) throw new CommandError('unexpected_answer', `${node.base} does not tell of members: is it a node of Skua?`, EXIT.failed);
+  if (!Array.isArray(found.members)) throw new CommandError('unexpected_answer', `${node.base} does not report cluster members: check that it is a Skua node.`, EXIT.failed);
   return found as GossipDocument;
 }
 

@@ -133,7 +133,7 @@ export class PeerClient {
 
   #generation(certificates: CertificateSet | null): Generation {
     if (certificates !== null && !certificates.trustsNodes) {
-      throw new SkuaError('certificate_invalid', 'Members of a cluster prove themselves by certificates, and no roots are named by which they can: set TrustedRootCertificatesPath.', { file: 'TrustedRootCertificatesPath', reason: 'no roots are named' });
+      throw new SkuaError('certificate_invalid', 'Cluster members authenticate with certificates, and no trusted roots are configured: set TrustedRootCertificatesPath.', { file: 'TrustedRootCertificatesPath', reason: 'no trusted roots are configured' });
     }
     const lifetimeMs = Math.max(this.#lifetimeMs - LAST_REQUEST_MS, this.#lifetimeMs / 2);
     const agent = new PeerAgent({ certificates, lifetimeMs, namesOf: this.#options.namesOf ?? (() => []) }, { maxFreeSockets: 2 * (this.#options.requestsMax ?? REQUESTS_MAX) });

@@ -40,7 +40,7 @@ export interface PeerReply {
 }
 
 /**
- * Why a call failed, in the data of `member_unreachable` and `member_silent`: `refused` (nobody listens there), `name` (unknown), `route`, `certificate`, `time`,
+ * Why a call failed, in the data of `member_unreachable` and `member_silent`: `refused` (connection refused), `name` (unknown), `route`, `certificate`, `time`,
  * `given-up` (by the signal), `broken` (the connection ended). The process there is gone where it is `refused` or `broken`, and only slow or far where it is another.
  */
 export type PeerFailure = 'refused' | 'name' | 'route' | 'certificate' | 'time' | 'given-up' | 'broken';
@@ -131,14 +131,14 @@ export class Exchange {
 }
 
 const WORDS: Readonly<Record<PeerFailure, string>> = {
-  refused: 'nobody listens there', name: 'its name is not known', route: 'there is no way to it', certificate: 'its certificate, or ours, does not prove a member', time: 'it did not answer in time',
-  'given-up': 'it was not waited for any longer', broken: 'the connection broke',
+  refused: 'connection refused', name: 'its host name does not resolve', route: 'it is unreachable', certificate: 'its certificate, or ours, is not that of a member', time: 'it did not answer in time',
+  'given-up': 'the request was cancelled', broken: 'the connection broke',
 };
 
 export function failed(node: NodeAddress, reason: PeerFailure, code: 'member_silent' | 'member_unreachable', cause: Error | null): SkuaError {
   const details = cause === null ? '' : ` (${cause.message})`;
-  const outcome = code === 'member_silent' ? 'It may have got the request.' : 'It has not got the request.';
-  return new SkuaError(code, `The member ${nodeKey(node)} can't be asked: ${WORDS[reason]}${details}. ${outcome}`, { node: nodeKey(node), reason, isBroken: reason === 'broken' }, cause ?? undefined);
+  const outcome = code === 'member_silent' ? 'It may have received the request.' : 'It has not received the request.';
+  return new SkuaError(code, `The request to the member ${nodeKey(node)} failed: ${WORDS[reason]}${details}. ${outcome}`, { node: nodeKey(node), reason, isBroken: reason === 'broken' }, cause ?? undefined);
 }
 
 const REASONS: Readonly<Record<string, PeerFailure>> = { ECONNREFUSED: 'refused', ENOTFOUND: 'name', EAI_AGAIN: 'name', EAI_NODATA: 'name', EAI_NONAME: 'name', ETIMEDOUT: 'time', ECONNRESET: 'broken', EPIPE: 'broken', EPROTO: 'certificate' };

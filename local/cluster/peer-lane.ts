@@ -55,5 +55,5 @@ export class Lane {
 
 /** It says nothing about the member. */
 function busy(node: NodeAddress): SkuaError {
-  return new SkuaError('too_busy', `Too many requests to the member ${nodeKey(node)} are under way. Try again in a moment.`);
+  return new SkuaError('too_busy', `Too many requests to the member ${nodeKey(node)} are in progress. Try again in a moment.`);
 }

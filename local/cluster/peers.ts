@@ -63,5 +63,5 @@ function refused(by: NodeAddress, reply: PeerReply): SkuaError {
 }
 
 function unclear(by: NodeAddress, why: string, cause: unknown): SkuaError {
-  return new SkuaError('member_refused', `What the member ${nodeKey(by)} answered is not understood: ${why}.`, { node: nodeKey(by), status: 200, code: null }, cause ?? undefined);
+  return new SkuaError('member_refused', `The answer of the member ${nodeKey(by)} is invalid: ${why}.`, { node: nodeKey(by), status: 200, code: null }, cause ?? undefined);
 }

@@ -21,14 +21,14 @@ import { userListCommand, userResetPasswordCommand } from './user.ts';
 const startCommand: Command = defineCommand({
   name: 'start',
   summary: 'Run a node',
-  details: 'Listens for HTTP requests until it is interrupted (Ctrl+C, SIGTERM). The log goes to stderr, one JSON object a line where that is no terminal. Options also come from the environment (SERVER_NODE_PORT for --node-port) and from a YAML file (NodePort); the command line wins.',
+  details: 'Serves HTTP requests until it is interrupted (Ctrl+C, SIGTERM). Logs go to stderr, one JSON object per line unless that is a terminal. Options also come from the environment (SERVER_NODE_PORT for --node-port) and from a YAML file (NodePort); the command line wins.',
   options: {},
   examples: [
     { line: 'skua start --disable-tls', does: 'Run on http://127.0.0.1:2113 with data in ./data, without TLS' },
-    { line: 'skua start --dev --db /var/lib/skua --node-port 2114', does: 'With a certificate made on the spot; another directory and port' },
+    { line: 'skua start --dev --db /var/lib/skua --node-port 2114', does: 'With a generated certificate; another directory and port' },
     { line: 'skua start --config node.yaml', does: 'With options from a file, such as CertificateFile' },
-    { line: 'skua start --config node.yaml --what-if', does: 'Show what would be in force, and where from' },
-    { line: 'skua start --insecure --mem-db --node-port 0', does: 'Try something out; leaves nothing behind' },
+    { line: 'skua start --config node.yaml --what-if', does: 'Show the options that would be in force and their sources' },
+    { line: 'skua start --insecure --mem-db --node-port 0', does: 'For a trial; leaves nothing behind' },
   ],
   ownHelp: (colours) => startHelp(startCommand, colours),
   // What is needed to run is loaded only here, so that `--help` of the program and of other commands answers at once.

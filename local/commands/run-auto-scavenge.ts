@@ -58,7 +58,7 @@ export async function runAutoScavengeConfigure(given: Given, io: Io): Promise<Ex
 export async function runAutoScavengePause(given: Given, io: Io): Promise<ExitCode> {
   const isPaused = await connect(given, io).client.pause();
   if (given.options.json) line(io.stdout, JSON.stringify({ state: isPaused ? 'Paused' : 'Pausing' }));
-  else line(io.stdout, isPaused ? 'Paused. Nothing starts until `skua auto-scavenge resume`.' : 'Pausing: no more scavenges start, and the one that is running is still being stopped. `skua auto-scavenge status` shows when it has stopped.');
+  else line(io.stdout, isPaused ? 'Paused. Nothing starts until `skua auto-scavenge resume`.' : 'Pausing: no new scavenge starts, and the running one is being stopped. `skua auto-scavenge status` shows when it has stopped.');
   return EXIT.ok;
 }
 
@@ -67,7 +67,7 @@ export async function runAutoScavengeResume(given: Given, io: Io): Promise<ExitC
   await client.resume();
   const status = await client.status();
   if (given.options.json) line(io.stdout, JSON.stringify(status));
-  else line(io.stdout, `Resumed. ${status.state === 'InProgress' ? 'The cycle goes on.' : `State: ${status.state}${nextText(status, systemClock.nowMs())}`}`);
+  else line(io.stdout, `Resumed. ${status.state === 'InProgress' ? 'The cycle continues.' : `State: ${status.state}${nextText(status, systemClock.nowMs())}`}`);
   return EXIT.ok;
 }
 
@@ -87,7 +87,7 @@ export function showStatus(status: StatusDocument, progress: ProgressDocument | 
     if (progress !== null && running !== undefined) out(`${running.node}: ${progressLine(progress)}`);
   }
   if (waiting !== undefined) {
-    out(`A scavenge of this node waits to go on, of ${momentOf(waiting)}: the next cycle goes on with it, up to that moment, and what was deleted or has expired since is left to the cycle after it. \`${NODE_WAYS.untilClean}\` does both now.`);
+    out(`A scavenge of this node is unfinished, of ${momentOf(waiting)}: the next cycle resumes it, up to that time, and leaves what was deleted or has expired since to the cycle after it. \`${NODE_WAYS.untilClean}\` does both now.`);
   }
   if (lastCycle !== null && lastCycle !== undefined) {
     out(`Last cycle ${lastCycle.clusterScavengeId}, completed at ${lastCycle.completedAt}:`);

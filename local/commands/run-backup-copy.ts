@@ -17,12 +17,12 @@ import { AnswerError, expectStatus, NodeClient } from '../cli/node-client.ts';
 import { bytesText, elapsedText } from '../cli/progress.ts';
 import type { backupCopyOptions } from './options.ts';
 
-const INTERRUPTED = 'The copy was ended before it was complete, and says so by its file copy-unfinished. Repeat the command: it goes on with what is missing.';
+const INTERRUPTED = 'The copy was interrupted, as its file copy-unfinished says. Repeat the command: it copies only what is missing.';
 
 /** Copies the files of a node into a directory, or says how its volumes have to be snapshot. */
 export async function runBackupCopy({ options }: Input<typeof backupCopyOptions>, io: Io): Promise<ExitCode> {
   const modes = (['full', 'differential', 'snapshot'] as const).filter((mode) => options[mode]);
-  if (modes.length !== 1) throw new UsageError('Say how to copy: --full, --differential, or --snapshot for the order of disk snapshots.');
+  if (modes.length !== 1) throw new UsageError('Choose how to copy: --full, --differential, or --snapshot for the order of disk snapshots.');
   const mode = modes[0]!;
   checkSource(options);
   if (mode === 'snapshot') {
@@ -48,9 +48,9 @@ export async function runBackupCopy({ options }: Input<typeof backupCopyOptions>
 
 function show({ mode, nodeId, logEnd, copied, kept, removed, bytesCopied, wasUnfinished }: CopyReport, to: string, seconds: number, io: Io): void {
   const { green } = coloursFor(io.stdout, io.env);
-  const others = mode === 'full' && kept === 0 && removed === 0 ? '' : ` ${counted(kept, 'file')} ${kept === 1 ? 'was' : 'were'} there already, ${counted(removed, 'old one')} removed.`;
+  const others = mode === 'full' && kept === 0 && removed === 0 ? '' : ` ${counted(kept, 'file')} ${kept === 1 ? 'was' : 'were'} up to date, ${counted(removed, 'old one')} removed.`;
   line(io.stdout, `${green('Done')} after ${elapsedText(seconds)}: ${mode} copy of node ${nodeId} in ${to}, up to position ${logEnd}.`);
-  line(io.stdout, `${counted(copied, 'file')} copied (${bytesText(bytesCopied)}).${others}${wasUnfinished ? ' It completed a copy that had not been finished.' : ''}`);
+  line(io.stdout, `${counted(copied, 'file')} copied (${bytesText(bytesCopied)}).${others}${wasUnfinished ? ' It completed an unfinished copy.' : ''}`);
   line(io.stdout, `Restore it with \`skua restore --from ${shellWord(to)} --db ./restored\`.`);
 }
 
@@ -84,13 +84,13 @@ async function volumeOf(folder: string): Promise<number> {
   try {
     return (await stat(folder)).dev;
   } catch (error) {
-    throw new CommandError('volume_unknown', `${folder} can't be looked at (${(error as NodeJS.ErrnoException).code ?? String(error)}), so it can't be told on which volume it is. Run the command on the machine of the node, as a user who may read its folders, with --db DIR.`, EXIT.failed);
+    throw new CommandError('volume_unknown', `${folder} can't be read (${(error as NodeJS.ErrnoException).code ?? String(error)}), so its volume is unknown. Run the command on the machine of the node, as a user who may read its folders, with --db DIR.`, EXIT.failed);
   }
 }
 
 /** By the node's own options, which name folders of the machine that it runs on. */
 async function foldersOfNode(node: NodeClient): Promise<Folders> {
-  const unknown = () => new CommandError('volume_unknown', 'The node does not say where its folders are. Run the command on its machine with --db DIR, and --index DIR where the index has a folder of its own.', EXIT.failed);
+  const unknown = () => new CommandError('volume_unknown', 'The node does not report where its folders are. Run the command on its machine with --db DIR, and --index DIR where the index has a folder of its own.', EXIT.failed);
   let options: readonly { readonly name: string; readonly value: string | null }[];
   try {
     options = JSON.parse(await expectStatus(await node.call('GET', '/info/options'), [200], 'reading the options of the node')) as typeof options;

@@ -21,7 +21,7 @@ import type { backupCreateOptions, backupDrillOptions, backupKeyOptions, backupL
 
 /** What a command works with is loaded when it is run: listing is asked for often, and needs little. */
 
-const CREATION_INTERRUPTED = 'The backup was ended before it was complete, and counts as none. Repeat the command: what it stored is not stored again.';
+const CREATION_INTERRUPTED = 'The backup was interrupted and does not count. Repeat the command: what it stored is not stored again.';
 
 /** Makes a backup of a running node or a stopped directory. The repository is opened first, so that a node is not held in vain. */
 export async function runBackupCreate({ options }: Input<typeof backupCreateOptions>, io: Io): Promise<ExitCode> {
@@ -94,7 +94,7 @@ function showList(place: string, backups: readonly ManifestSummary[], proven: st
     shippedEnd > logEnd ? String(shippedEnd) : '-', shippedEnd > logEnd ? timeText(shippedMs) : '-', bytesText(sizeBytes), nodeId,
   ]);
   for (const each of tableLines(COLUMNS, rows)) line(io.stdout, each);
-  line(io.stdout, proven === null ? `None of them was proven yet: ${drill} does that.` : `Last proven by a drill: ${proven}.`);
+  line(io.stdout, proven === null ? `None of them has been tested yet: ${drill} does that.` : `Last tested by a drill: ${proven}.`);
 }
 
 const DAY_MS = 86_400_000;
@@ -105,7 +105,7 @@ export async function runBackupVerify({ options }: Input<typeof backupVerifyOpti
   const { verifyRepository } = await import('../../core/backup/verify/verify.ts');
   const { 'read-data-subset': subset, json } = options;
   const started = systemClock.monotonicMs();
-  return runInterruptibly('The check was ended before it was complete.', io, ({ signal, progress }) => withRepository(place, options, {}, io, async (repository) => {
+  return runInterruptibly('The check was interrupted.', io, ({ signal, progress }) => withRepository(place, options, {}, io, async (repository) => {
     let errors = 0;
     const report = await verifyRepository({
       repository, subset, signal,
@@ -153,7 +153,7 @@ export async function runBackupDrill({ options }: Input<typeof backupDrillOption
   const parent = path.resolve(options.scratch ?? tmpdir());
   if (!(await stat(parent).catch(() => null))?.isDirectory()) throw new CommandError('not_a_directory', `${parent} is not a directory. Name a folder with room for the restored data with --scratch.`, EXIT.unreachable);
   const { drillBackup } = await import('../../core/backup/drill/drill.ts');
-  const report = await runInterruptibly('The drill was ended, and has proved nothing. What it restored is removed.', io, ({ signal, progress }) => (
+  const report = await runInterruptibly('The drill was interrupted, and its backup is not tested. What it restored is removed.', io, ({ signal, progress }) => (
     withRepository(place, options, {}, io, async (repository, spec) => {
       const choice = options.backup === null ? { kind: 'latest' as const } : { kind: 'backup' as const, id: await backupIdOf(repository, options.backup) };
       const folder = await TemporaryFolder.make('skua-drill-', parent);
@@ -185,8 +185,8 @@ function showDrill({ backupId, position, chunks, records, events, indexEntries, 
 
 type Options = Input<typeof backupPruneOptions>['options'];
 
-const REMOVAL_INTERRUPTED = 'The removal was ended before it was complete. What is left is whole; repeat the command to go on.';
-const WHY = { retention: 'not kept', erased: 'holds what a scavenge has removed since', forgotten: 'of the node that is no more' } as const;
+const REMOVAL_INTERRUPTED = 'The removal was interrupted. What is left is intact; repeat the command to continue.';
+const WHY = { retention: 'not kept', erased: 'holds what a scavenge removed later', forgotten: 'of a node that no longer exists' } as const;
 
 /** Removes backups that are not kept. Exit code 4 where erased content had to stay because a backup runs. */
 export async function runBackupPrune({ options, given }: Input<typeof backupPruneOptions>, io: Io): Promise<ExitCode> {
@@ -216,14 +216,14 @@ function showPruned(report: PruneReport, options: Options, io: Io): void {
   const verb = isDryRun ? 'would be removed' : 'removed';
   for (const { id, createdMs, why } of removed) line(io.stdout, `backup ${id} of ${new Date(createdMs).toISOString()}: ${WHY[why]}`);
   line(io.stdout, `${isDryRun ? yellow('Dry run') : green('Done')}: ${counted(removed.length, 'backup')} ${verb}, ${kept.length} kept; ${counted(blobsRemoved, 'object')} (${bytesText(bytesRemoved)}) ${verb}.`);
-  if (blobsWaiting > 0) line(io.stdout, `${counted(blobsWaiting, 'object')} without use ${blobsWaiting === 1 ? 'stays' : 'stay'} for a day after ${blobsWaiting === 1 ? 'it was' : 'they were'} first seen so: a later prune removes ${blobsWaiting === 1 ? 'it' : 'them'}.`);
+  if (blobsWaiting > 0) line(io.stdout, `${counted(blobsWaiting, 'object')} no longer in use ${blobsWaiting === 1 ? 'stays' : 'stay'} for a day after ${blobsWaiting === 1 ? 'it was' : 'they were'} first found unused: a later prune removes ${blobsWaiting === 1 ? 'it' : 'them'}.`);
   if (isBackupRunning && !isDryRun) {
     const why = backupsRunning.length === 0 ? `${yellow('A backup may have been made')} while this command was held up` : yellow(runningText(backupsRunning));
     line(io.stdout, `${why}, so ${blobsRemoved === 0 ? 'no' : 'no further'} objects were removed. Repeat the command ${whenEndedText(backupsRunning)}.`);
-  } else if (isBackupRunning) line(io.stdout, `${yellow(runningText(backupsRunning))}: while it lasts no objects would be removed.`);
+  } else if (isBackupRunning) line(io.stdout, `${yellow(runningText(backupsRunning))}: no objects would be removed until then.`);
   for (const { nodeId, from } of restorableAfter) {
     const before = restorableBefore.find((other) => other.nodeId === nodeId)?.from ?? null;
-    if (before !== from) line(io.stdout, `Node ${nodeId}: ${from === null ? 'only the ends of backups can be restored now' : `any position from ${from} on can be restored now`}; before it was from ${before} on.`);
+    if (before !== from) line(io.stdout, `Node ${nodeId}: ${from === null ? 'only the ends of backups can now be restored' : `any position from ${from} on can now be restored`}; before it was from ${before} on.`);
   }
 }
 

@@ -25,7 +25,7 @@ import type { clusterResetOptions } from './options.ts';
 
 type Options = Input<typeof clusterResetOptions>['options'];
 
-const INTERRUPTED = 'The reset was ended before it was complete: no log was begun. What was uploaded is of no use; repeat the command.';
+const INTERRUPTED = 'The reset was interrupted: no log was started. What was uploaded is not used; repeat the command.';
 
 /** What the copy holds, as it is shown before the question. */
 interface Holding {
@@ -38,7 +38,7 @@ interface Holding {
 
 /** Begins a new log at the end of a copy, and makes the copy one of that log. */
 export async function runClusterReset({ options }: Input<typeof clusterResetOptions>, io: Io): Promise<ExitCode> {
-  if (options.from === null) throw new UsageError('--from DIR is missing: the data directory of the member whose copy reaches furthest, stopped.');
+  if (options.from === null) throw new UsageError('--from DIR is missing: the data directory of the stopped member whose replica reaches furthest.');
   if (options.storage === null) throw new UsageError('--storage PLACE is missing: the prefix for the new log, s3://bucket/prefix or a directory.');
   const root = path.resolve(options.from);
   const place = placeOf(options.storage, 'storage', { ...options, 'key-file': null });
@@ -60,13 +60,13 @@ export async function runClusterReset({ options }: Input<typeof clusterResetOpti
 
 function refuseOverlap(root: string, index: string | null, place: ObjectPlace): void {
   for (const folder of [root, ...(index === null ? [] : [path.resolve(index)])]) {
-    if (overlap(place, { kind: 'directory', path: folder })) throw new UsageError(`--storage and --from lie in each other (${folder}): the new log needs a place of its own.`);
+    if (overlap(place, { kind: 'directory', path: folder })) throw new UsageError(`--storage and --from are inside each other (${folder}): the new log needs its own place.`);
   }
 }
 
 /** Opens the copy as its node would, which recovers it and brings its index up to its end, and writes that when it is closed. */
 async function look(root: string, { index }: Options, io: Io): Promise<Holding> {
-  const opened = await openDirectory(root, index, { repairHistory: false }, io, { whileRunning: 'Stop the member first: the log begins at the end that its copy has when it is stopped.', appendsNothing: true });
+  const opened = await openDirectory(root, index, { repairHistory: false }, io, { whileRunning: 'Stop the member first: the new log starts at the end of its replica.', appendsNothing: true });
   try {
     const { store } = opened.open;
     const { checkpoints, lastCommitPosition } = opened.open.status();
@@ -85,12 +85,12 @@ async function ask(root: string, holding: Holding, { place }: ObjectStore, { yes
   const output = json ? io.stderr : io.stdout;
   const { bold, yellow } = coloursFor(output, io.env);
   const { formerLogId, logEnd, lastEvent } = holding;
-  line(output, `${bold(root)} ${formerLogId === null ? 'belongs to no log' : `is a copy of the log ${formerLogId}`}. It ends at position ${countText(logEnd)}${lastEvent === null ? ', and holds no event' : `; its newest event is of ${lastEvent.time} (number ${lastEvent.number} of ${JSON.stringify(lastEvent.stream)})`}.`);
-  line(output, `A new log begins there, in ${place}.`);
-  if (formerLogId !== null) line(output, yellow('What others have beyond that end is lost: commits that were acknowledged and that this copy had not taken in can not be counted from here. Compare the ends of the other copies (`skua cluster reset` shows each), and take the one that reaches furthest.'));
+  line(output, `${bold(root)} ${formerLogId === null ? 'belongs to no log' : `is a replica of the log ${formerLogId}`}. It ends at position ${countText(logEnd)}${lastEvent === null ? ', and holds no event' : `; its newest event is of ${lastEvent.time} (number ${lastEvent.number} of ${JSON.stringify(lastEvent.stream)})`}.`);
+  line(output, `A new log will start there, in ${place}.`);
+  if (formerLogId !== null) line(output, yellow('Anything other replicas have beyond that end is lost. How many acknowledged commits this replica had not received yet can\'t be determined here. Compare the ends of the other replicas (`skua cluster reset` shows each), and take the one that reaches furthest.'));
   if (yes) return;
-  if (await isConfirmed('Begin the new log? Type yes: ', io)) return;
-  throw new CommandError('not_confirmed', 'Nothing was changed. Answer with yes, or give --yes where nobody is asked.', EXIT.refused);
+  if (await isConfirmed('Start the new log? Type yes: ', io)) return;
+  throw new CommandError('not_confirmed', 'Nothing was changed. Answer yes, or give --yes in a script.', EXIT.refused);
 }
 
 /** The directory names its log anew behind the manifest: until then it names none, and joins whichever log it is in by comparison. */
@@ -99,7 +99,7 @@ async function begin(root: string, { logEnd, lastCommitPosition }: Holding, obje
   const world = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests };
   const source = await snapshotOfDirectory({ ...world, storage, log: silentLog });
   try {
-    if (source.snapshot.checkpoints.writer !== logEnd) throw new CommandError('directory_locked', `The log in ${root} ended at ${logEnd}, and now at ${source.snapshot.checkpoints.writer}: a node was started on it meanwhile. Stop it, and repeat the reset.`, EXIT.unreachable);
+    if (source.snapshot.checkpoints.writer !== logEnd) throw new CommandError('directory_locked', `The log in ${root} ended at ${logEnd}, and now at ${source.snapshot.checkpoints.writer}: a node was started on it in the meantime. Stop it, and repeat the reset.`, EXIT.unreachable);
     const manifest = await beginLog({
       world, source, lastCommitPosition, signal, beforeManifest: () => removeLogId(storage),
       onProgress: ({ bytesDone, bytesTotal, file }) => progress.update({ label: 'uploading', bytesDone, bytesTotal, detail: file }),
@@ -126,6 +126,6 @@ function tell({ root, holding, manifest, seconds, place }: Done, { json }: Optio
     line(io.stdout, JSON.stringify({ directory: root, storage: place, formerLogId: holding.formerLogId, logId, logEnd, lastEvent: holding.lastEvent, chunks: chunks.length, bytes, seconds }));
     return;
   }
-  line(io.stdout, `${coloursFor(io.stdout, io.env).green('Done')} after ${elapsedText(seconds)}: the log ${logId} begins in ${place} at position ${countText(logEnd)} (${bytesText(bytes)} uploaded), and ${root} is a copy of it.`);
-  line(io.stdout, `Start its member with \`skua start --storage ${shellWord(place)} --db ${shellWord(root)} --cluster-size N\` and the options that it had, and the others with the same --storage and empty directories, which catch up.`);
+  line(io.stdout, `${coloursFor(io.stdout, io.env).green('Done')} after ${elapsedText(seconds)}: the log ${logId} starts in ${place} at position ${countText(logEnd)} (${bytesText(bytes)} uploaded), and ${root} is a replica of it.`);
+  line(io.stdout, `Start its member with \`skua start --storage ${shellWord(place)} --db ${shellWord(root)} --cluster-size N\` and its previous options, and the other members with the same --storage and empty directories, which will catch up.`);
 }

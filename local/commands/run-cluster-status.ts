@@ -124,7 +124,7 @@ export function statusLines(status: ClusterStatus, io: Io, width = Number.POSITI
   const paint = leader === null ? red : bold;
   const [titles, ...rows] = tableLines(COLUMNS, members.map(cellsOf)).map((text) => text.slice(0, width));
   return [
-    paint(`${leader === null ? 'Nobody leads' : `${leader} leads, epoch ${epoch}`}; ${alive} of ${members.length} ${members.length === 1 ? 'member' : 'members'} alive, as ${askedNode} knows them`.slice(0, width)), titles!,
+    paint(`${leader === null ? 'No leader' : `${leader} leads, epoch ${epoch}`}; ${alive} of ${members.length} ${members.length === 1 ? 'member' : 'members'} alive, as seen by ${askedNode}`.slice(0, width)), titles!,
     ...rows.map((text, at) => (!members[at]!.isAlive ? red(text) : members[at]!.lagBytes > 0 || members[at]!.bucketSilentMs > 0 ? yellow(text) : text)),
   ];
 }
@@ -132,7 +132,7 @@ export function statusLines(status: ClusterStatus, io: Io, width = Number.POSITI
 function cellsOf({ address, state, isAlive, priority, epoch, end, lagBytes, lagCommits, scavengeId, bucketSilentMs, version }: MemberStatus): string[] {
   const remarks = [
     ...(scavengeId === null ? [] : [`scavenges (${scavengeId})`]),
-    ...(bucketSilentMs === 0 ? [] : [`the bucket is silent for ${(bucketSilentMs / 1_000).toFixed(0)} s`]),
+    ...(bucketSilentMs === 0 ? [] : [`the bucket has not answered for ${(bucketSilentMs / 1_000).toFixed(0)} s`]),
   ];
   const commits = lagCommits === null ? '' : `${countText(lagCommits)} commits, `;
   const lag = lagBytes === 0 && (lagCommits ?? 0) === 0 ? 'none' : commits + bytesText(lagBytes);

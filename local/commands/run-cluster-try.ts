@@ -32,11 +32,11 @@ export async function runClusterTry({ options }: Input<typeof clusterTryOptions>
     if (!interrupt.signal.aborted) {
       banner(members, storage, io);
       await Promise.race([Promise.all(members.map((member, i) => toldOfEnd(member, i, interrupt.signal, io))), interrupted]);
-      if (!interrupt.signal.aborted) throw new CommandError('members_ended', `All members have ended by themselves. Their logs are in ${root}.`, EXIT.failed);
+      if (!interrupt.signal.aborted) throw new CommandError('members_ended', `All members have exited. Their logs are in ${root}.`, EXIT.failed);
     }
-    if (io.stdout.isTTY === true) line(io.stdout, '\nStopping; press Ctrl+C again to stop at once.');
+    if (io.stdout.isTTY === true) line(io.stdout, '\nStopping; press Ctrl+C again to stop immediately.');
     await stopAll(members);
-    line(io.stdout, `All members have stopped. What they hold stays in ${shownPath(root)}.`);
+    line(io.stdout, `All members have stopped. Their data stays in ${shownPath(root)}.`);
     return EXIT.ok;
   } finally {
     await stopAll(members);
@@ -49,12 +49,12 @@ async function startedOrFailed(member: TryOutMember, io: Io): Promise<void> {
   if (await member.started !== null) return;
   const code = await member.ended;
   line(io.stderr, member.lastLines());
-  throw new CommandError('member_failed', `A member did not start (exit ${code}): what it said stands above. Its log: ${member.place.logFile}`, EXIT.failed);
+  throw new CommandError('member_failed', `A member did not start (exit ${code}): see its output above. Its log: ${member.place.logFile}`, EXIT.failed);
 }
 
 async function toldOfEnd(member: TryOutMember, i: number, signal: AbortSignal, io: Io): Promise<void> {
   const how = await member.ended;
-  if (!signal.aborted) line(io.stdout, `Member ${i + 1} (${member.url}) has ended: ${typeof how === 'number' ? `exit code ${how}` : how}. The others go on; its log is ${shownPath(member.place.logFile)}.`);
+  if (!signal.aborted) line(io.stdout, `Member ${i + 1} (${member.url}) has exited: ${typeof how === 'number' ? `exit code ${how}` : how}. The others keep running; its log is ${shownPath(member.place.logFile)}.`);
 }
 
 /** One after the other, the last one first: of several that lead in turn each has somebody to resign to. */
@@ -77,7 +77,7 @@ function banner(members: readonly TryOutMember[], storage: string, io: Io): void
     `${curl} -i ${second}/streams/letters -H 'Content-Type: application/vnd.eventstore.events+json' -d '${event}'`,
     `${curl} -i ${third}/streams/letters/head`,
     `${curl} -N ${first}/streams/letters -H 'Accept: text/event-stream'`,
-    dim('# who leads, and how far the others are; then kill -9 the process of the leader, and look again'),
+    dim('# see the leader and the lag of the others; then kill -9 the process of the leader, and look again'),
     `${skua} cluster status --node ${first} --watch`,
     '',
     dim('Ctrl+C stops all.'),

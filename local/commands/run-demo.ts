@@ -30,7 +30,7 @@ export async function runDemoCommand({ options }: Input<typeof demoOptions>, io:
     },
   }).finally(() => progress.clear());
   if (!options.json) show(report, io);
-  const interrupt = listenForInterrupt('The demo was interrupted; a scavenge that it has started goes on.', io);
+  const interrupt = listenForInterrupt('The demo was interrupted; a scavenge it started keeps running.', io);
   const scavenge = await runScavengeDemo(node, report.streams, { io, signal: interrupt.signal, directory: options.db }).finally(() => interrupt.release());
   if (options.json) line(io.stdout, JSON.stringify({ node: node.base, ...report, scavenge }, null, 2));
   else showScavenge(scavenge, options.db, io);
@@ -56,12 +56,12 @@ function show(report: DemoReport, io: Io): void {
   const taken = sum((stream) => stream.sent);
   const refused = sum((stream) => stream.refused);
   line(io.stdout, `Posted ${counted(taken, 'webhook')} to /webhook/${CONNECTOR_ID} in ${report.sendSeconds.toFixed(2)} s: ${taken - refused} accepted, ${refused} refused. Read the events back in ${report.readSeconds.toFixed(2)} s.`);
-  line(io.stdout, report.isSigned ? `Each was signed as GitHub signs; one with a wrong signature was answered ${report.forgedStatus}.`
-    : dim('None was signed: without a data-protection token the node keeps no secrets. SERVER_CONNECTORS__DATA_PROTECTION__TOKEN gives it one.'));
-  line(io.stdout, report.isSame ? green('What came back is what was sent.') : red('What came back differs from what was sent; the streams are marked above.'));
+  line(io.stdout, report.isSigned ? `Each was signed as GitHub does; one with a wrong signature got ${report.forgedStatus}.`
+    : dim('None was signed: the node stores no secrets without a data-protection token. Set SERVER_CONNECTORS__DATA_PROTECTION__TOKEN to give it one.'));
+  line(io.stdout, report.isSame ? green('The events read match what was sent.') : red('The events read differ from what was sent; the streams are marked above.'));
 }
 
-const FATES = { soft: 'deleted (soft)', hard: 'deleted for ever', limited: `limited to its newest ${KEPT_EVENTS}` } as const;
+const FATES = { soft: 'deleted (soft)', hard: 'deleted (hard)', limited: `limited to its newest ${KEPT_EVENTS}` } as const;
 
 function remarkOf({ isSame, refused, fate, wasBefore, before, written }: StreamReport): string {
   if (refused > 0) return `${refused} refused`;

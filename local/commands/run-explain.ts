@@ -16,18 +16,18 @@ import type { explainOptions } from './options.ts';
 
 export async function runExplain({ options, given, positionals }: Input<typeof explainOptions>, io: Io): Promise<ExitCode> {
   const { db, index, storage, json } = options;
-  if (db !== null && given.has('node')) throw new UsageError('--node asks a running node and --db looks into a directory: give one of them.');
-  if (storage !== null && given.has('node')) throw new UsageError('--node asks a running node and --storage looks into object storage: give one of them.');
+  if (db !== null && given.has('node')) throw new UsageError('--node asks a running node and --db reads a directory: give one of them.');
+  if (storage !== null && given.has('node')) throw new UsageError('--node asks a running node and --storage reads object storage: give one of them.');
   if (db !== null && storage !== null) throw new UsageError('Name a data directory with --db or object storage with --storage, not both.');
   if (db !== null && given.has('ca')) throw new UsageError('--ca is for running nodes: a directory has no certificate.');
-  if (storage !== null && given.has('ca')) throw new UsageError('--ca is for running nodes, and object storage is none.');
-  if (db === null && given.has('index')) throw new UsageError('--index belongs to --db.');
+  if (storage !== null && given.has('ca')) throw new UsageError('--ca is for running nodes, not for object storage.');
+  if (db === null && given.has('index')) throw new UsageError('--index needs --db.');
   const stream = positionals[0]!;
   const keepsDeletedData = options['keep-data-of-deleted-streams'];
-  if (db === null && storage === null && keepsDeletedData) throw new UsageError('--keep-data-of-deleted-streams goes with --db or --storage: a running node has an option of that name.');
+  if (db === null && storage === null && keepsDeletedData) throw new UsageError('--keep-data-of-deleted-streams goes with --db or --storage: a running node uses its own option of that name.');
   const place = db === null && storage === null ? null : await (await import('../on-objects/looked-at.ts')).objectsAt(db, options);
   const unfit = (['s3-endpoint', 's3-region'] as const).find((name) => given.has(name));
-  if (place === null && unfit !== undefined) throw new UsageError(`--${unfit} goes with --storage.`);
+  if (place === null && unfit !== undefined) throw new UsageError(`--${unfit} needs --storage.`);
   const explanation = place !== null ? await ofObjects(place, stream, keepsDeletedData, io)
     : db === null ? await new ScavengeClient(NodeClient.of(options, io.env)).explain(stream) : await ofDirectory(path.resolve(db), index, stream, keepsDeletedData, io);
   if (json) line(io.stdout, explanation.text);
@@ -93,7 +93,7 @@ export function showExplanation({ stream, lastEventNumber, metadata, ignored = [
     out(red(`A scavenge would remove ${counted(count, 'event')} (${bytesText(bytes)}):`));
     for (const text of tableLines(REMOVED, removed.map((each) => [rangeText(each), countText(each.count), bytesText(each.bytes), each.rule]))) out(`  ${text}`);
   }
-  if (redacted !== undefined) out(red(`It would empty the last event, ${numberText(redacted.number)}, of its data and metadata (${bytesText(redacted.bytes)}): only its number, id and type stay.`));
+  if (redacted !== undefined) out(red(`It would empty the last event, ${numberText(redacted.number)}, of its data and metadata (${bytesText(redacted.bytes)}), keeping only its number, id and type.`));
   if (kept.length > 0) {
     out(`${counted(kept.reduce((sum, each) => sum + each.count, 0), 'event')} would stay:`);
     for (const text of tableLines(KEPT, kept.map((each) => [rangeText(each), countText(each.count), each.why]))) out(`  ${text}`);
@@ -101,7 +101,7 @@ export function showExplanation({ stream, lastEventNumber, metadata, ignored = [
   if (waiting === undefined) return;
   const moment = momentOf(waiting);
   out();
-  out(`${yellow('The next start is not this scavenge')}: it ${waiting.why === 'unfinished' ? `goes on with the one of ${moment}, up to that moment` : `goes to the scavenge point of ${moment}`}, unless you begin with \`${ways.start} --fresh\`.`);
+  out(`${yellow('The next start is not this scavenge')}: it ${waiting.why === 'unfinished' ? `resumes the one of ${moment}, up to that time` : `goes to the scavenge point of ${moment}`}, unless you start it with \`${ways.start} --fresh\`.`);
   const { leaves } = waiting;
   if (leaves.length === 0) out(removed.length === 0 ? 'It removes nothing of this stream either.' : 'It removes the same of this stream.');
   else {

@@ -67,12 +67,12 @@ export async function ensureBundles(folder: string, always: boolean, output: Out
   if (missing.length === 0 && !always) return;
   const script = fileURLToPath(new URL('esbuild.config.mjs', ROOT));
   if (!existsSync(script) || bundled('.') !== null) {
-    throw new CommandError('bundles_missing', `${missing[0] ?? folder} can't be built here: that takes the project's sources. Run the command in a checkout, or install the package again.`, EXIT.failed);
+    throw new CommandError('bundles_missing', `${missing[0] ?? folder} can't be built here: that takes the project's sources. Run the command in a checkout, or reinstall the package.`, EXIT.failed);
   }
-  output.write(`${missing.length > 0 && !always ? `${missing[0]} is not there: building the functions.` : 'Building the functions.'}\n`);
+  output.write(`${missing.length > 0 && !always ? `${missing[0]} does not exist: building the functions.` : 'Building the functions.'}\n`);
   await build(script, output);
   const still = missingBundles(folder);
-  if (still.length > 0) throw new CommandError('bundles_missing', `The build has ended, but ${still[0]} is not there. Look at what it printed.`, EXIT.failed);
+  if (still.length > 0) throw new CommandError('bundles_missing', `The build has finished, but ${still[0]} does not exist. Check its output.`, EXIT.failed);
 }
 
 async function build(script: string, output: Output): Promise<void> {
@@ -82,5 +82,5 @@ async function build(script: string, output: Output): Promise<void> {
     child.once('error', reject);
     child.once('close', resolve);
   });
-  if (code !== 0) throw new CommandError('build_failed', 'The functions could not be built; what is wrong stands above. After a change of dependencies run `npm ci` first.', EXIT.failed);
+  if (code !== 0) throw new CommandError('build_failed', 'The functions could not be built; see the output above. After a change of dependencies run `npm ci` first.', EXIT.failed);
 }

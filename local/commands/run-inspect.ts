@@ -31,7 +31,7 @@ async function inspectFile(named: NamedFile, options: Options, io: Io): Promise<
   const { format, file, place, key, localPath, world, isUnfinished } = named;
   if (format === null) {
     const titles = [...new Set((await allFormats()).map(({ title }) => title))].sort();
-    throw new CommandError('unknown_format', `${place} is of no kind that is known by name or by how it begins. These are: ${titles.join(', ')}.`, EXIT.refused);
+    throw new CommandError('unknown_format', `${place} is not a known kind of file, by its name or its first bytes. Known kinds: ${titles.join(', ')}.`, EXIT.refused);
   }
   const printer = new Printer(io, options);
   printer.object({ kind: 'file', file: place, format: format.kind, title: format.title, sizeBytes: file.size, isUnfinished });

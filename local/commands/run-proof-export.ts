@@ -17,11 +17,11 @@ export async function runProofExport({ options }: Input<typeof proofExportOption
   const { event, position, anchor, out } = options;
   if (event !== null && position !== null) throw new UsageError('Name the record by --event or by --position, not by both.');
   const isOfRecord = event !== null || position !== null;
-  if (anchor !== null && !isOfRecord) throw new UsageError('--anchor is what the proof of an event leads to: say with --event or --position of which.');
+  if (anchor !== null && !isOfRecord) throw new UsageError('--anchor is what the proof of an event leads to: name the event with --event or --position.');
   const wanted = event === null ? null : eventOf(event);
   const given = anchor === null ? null : (await readAnchors(anchor)).at(-1)!;
   const directory = path.resolve(options.db);
-  const node = await openDirectory(directory, options.index, undefined, io, { whileRunning: 'A running node makes anchors by itself: start it with --proof-chain and --proof-anchor.', appendsNothing: true, beginsProofs: true });
+  const node = await openDirectory(directory, options.index, undefined, io, { whileRunning: 'A running node makes anchors itself: start it with --proof-chain and --proof-anchor.', appendsNothing: true, beginsProofs: true });
   let text: string;
   try {
     const keeper = node.open.proofChain!;
@@ -45,7 +45,7 @@ async function write(text: string, out: Options['out'], io: Io): Promise<void> {
   try {
     await writeFile(out, text, { flag: 'wx' });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new CommandError('file_exists', `${out} is there already, and an anchor is never overwritten: name a new file.`, EXIT.refused);
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new CommandError('file_exists', `${out} already exists, and an anchor is never overwritten: name a new file.`, EXIT.refused);
     throw new CommandError('io_error', `${out} could not be written: ${(error as Error).message}`, EXIT.unreachable);
   }
   line(io.stderr, `Written to ${out}.`);
@@ -61,7 +61,7 @@ function eventOf(text: string): { readonly stream: string; readonly number: numb
 async function positionOf({ store }: DirectoryStore, { stream, number }: { readonly stream: string; readonly number: number }): Promise<number> {
   const page = await store.readStream(stream, { direction: 'forward', from: number, count: 1, resolveLinks: false });
   const found = page.events.find((event) => event.number === number);
-  if (found === undefined) throw new CommandError('event_not_found', `There is no event ${number} in the stream ${stream}: it was never there, or is deleted or expired.`, EXIT.failed);
+  if (found === undefined) throw new CommandError('event_not_found', `There is no event ${number} in the stream ${stream}: it never existed, was deleted or has expired.`, EXIT.failed);
   return found.preparePosition;
 }
 

@@ -29,9 +29,9 @@ export async function runProofVerify({ options, given }: Input<typeof proofVerif
   const places = (['db', 'repository', 'event'] as const).filter((name) => given.has(name));
   if (places.length > 1) throw new UsageError('Name a data directory with --db, a repository with --repository or the proof of an event with --event, and only one of them.');
   const unfit = options.repository !== null ? undefined : (['key-file', 's3-endpoint', 's3-region', 'backup'] as const).find((name) => given.has(name));
-  if (unfit !== undefined) throw new UsageError(`--${unfit} goes with --repository.`);
+  if (unfit !== undefined) throw new UsageError(`--${unfit} needs --repository.`);
   if (options.event !== null) return verifyOneEvent(options.event, options, io);
-  if (options.anchor === null) throw new UsageError('Name the anchor with --anchor FILE: without one nothing can be proved.');
+  if (options.anchor === null) throw new UsageError('Name the anchor with --anchor FILE: nothing can be verified without one.');
   const anchors = await anchorsOf(options.anchor, options.until);
   if (options.repository !== null) return verifyBackup(anchors, options, io);
   const directory = path.resolve(options.db);
@@ -39,7 +39,7 @@ export async function runProofVerify({ options, given }: Input<typeof proofVerif
   try {
     return await report(new FilesystemStorage({ root: directory, mustExist: true }), anchors, { directory }, options, io);
   } catch (error) {
-    if (isSkuaError(error, 'file_not_found')) throw new CommandError('directory_in_use', `${error.message} A node replaced it meanwhile: repeat the command when no scavenge runs. Directory: ${directory}.`, EXIT.unreachable);
+    if (isSkuaError(error, 'file_not_found')) throw new CommandError('directory_in_use', `${error.message} A node replaced it in the meantime: repeat the command when no scavenge runs. Directory: ${directory}.`, EXIT.unreachable);
     throw error;
   }
 }
@@ -56,7 +56,7 @@ async function verifyBackup(anchors: readonly Anchor[], options: Options, io: Io
   const folder = await TemporaryFolder.make('skua-proof-');
   const target = new FilesystemStorage({ root: folder.path, isOffline: true });
   try {
-    const restored = await runInterruptibly('The proof was ended before it was complete.', io, ({ signal, progress }) => withRestoreWorld(target, io, (world) => (
+    const restored = await runInterruptibly('The verification was interrupted.', io, ({ signal, progress }) => withRestoreWorld(target, io, (world) => (
       withRepository(placeOf(options.repository, 'repository', options), options, {}, io, async (repository, spec) => restoreBackup({
         ...world, signal, repository, ...lanesOf(world.start.jobs, spec),
         choice: options.backup === null ? { kind: 'latest' } : { kind: 'backup', id: await backupIdOf(repository, options.backup) },
@@ -83,10 +83,10 @@ function saidText(said: ProofFinding | ProofNote, io: Io): string {
 function summaryText({ findings, proven, removed, redacted, uncovered, anchors, position, logEnd }: ProofSummary, place: string, given: number, io: Io): string {
   const { red, green, yellow } = coloursFor(io.stdout, io.env);
   const verdict = findings === 0 ? green('nothing was changed') : red(`${counted(findings, 'thing')} wrong`);
-  const gone = removed + redacted === 0 ? '' : ` Scavenges removed ${counted(removed, 'record')}${redacted > 0 ? ` and redacted ${redacted.toLocaleString('en')}` : ''}, as receipts tell.`;
-  const behind = uncovered === 0 ? '' : ` ${yellow(`Of these, ${counted(uncovered, 'record')} went since the newest anchor: no anchor covers their receipts.`)}`;
-  const rest = logEnd > position ? ` The log goes on to ${logEnd}, for which no anchor speaks.` : '';
-  return `${place}: ${verdict}. ${counted(proven, 'record')} below position ${position} are as they were, by ${anchors} of ${counted(given, 'anchor')}.${gone}${behind}${rest}`;
+  const gone = removed + redacted === 0 ? '' : ` Scavenges removed ${counted(removed, 'record')}${redacted > 0 ? ` and redacted ${redacted.toLocaleString('en')}` : ''}, according to the receipts.`;
+  const behind = uncovered === 0 ? '' : ` ${yellow(`Of these, ${counted(uncovered, 'record')} were removed since the newest anchor: no anchor covers their receipts.`)}`;
+  const rest = logEnd > position ? ` The log continues to ${logEnd}, which no anchor covers yet.` : '';
+  return `${place}: ${verdict}. ${counted(proven, 'record')} below position ${position} are unchanged, by ${anchors} of ${counted(given, 'anchor')}.${gone}${behind}${rest}`;
 }
 
 async function verifyOneEvent(file: string, { anchor: anchorFile, until, json }: Options, io: Io): Promise<ExitCode> {
@@ -107,7 +107,7 @@ async function verifyOneEvent(file: string, { anchor: anchorFile, until, json }:
   else {
     line(io.stdout, `${file}: ${green('proved')}: ${what}, written at ${event === null ? 'an unknown time' : timestampText(event.timestampMs, event.timestampTicks)}, stands at position ${proof.position} of the log of the anchor made at ${anchor.madeAt}.`);
     if (event !== null) line(io.stdout, decodeText(event.data));
-    if (isOwn) line(io.stdout, yellow('The anchor came with the proof. Compare it with one that whoever made the proof could not change, with --anchor.'));
+    if (isOwn) line(io.stdout, yellow('The anchor came with the proof. With --anchor, check it against an anchor that the maker of the proof could not change.'));
   }
   return wrong === null ? EXIT.ok : EXIT.failed;
 }

@@ -20,7 +20,7 @@ import { bytesText } from '../cli/progress.ts';
 import { objectsAt, withObjectsAt } from '../on-objects/looked-at.ts';
 import type { proveErasedOptions } from './options.ts';
 
-const SCAVENGE = 'A scavenge removes what is deleted or expired; the last event of a stream goes only with a hard delete.';
+const SCAVENGE = 'A scavenge removes what is deleted or expired; the last event of a stream is removed only by a hard delete.';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 type Options = Input<typeof proveErasedOptions>['options'];
@@ -29,21 +29,21 @@ type Search<S extends ErasureSummary> = AsyncGenerator<ErasureFinding | ErasureP
 /** Searches a directory or a repository and reports what is found as it is found. */
 export async function runProveErased({ options, given, positionals }: Input<typeof proveErasedOptions>, io: Io): Promise<ExitCode> {
   const events = [...options.event, ...positionals];
-  if (options.stream === null && !given.has('event')) throw new UsageError('Say what to look for: --stream NAME or --event ID.');
-  for (const id of events) if (!UUID.test(id)) throw new UsageError(`'${id}' is no event id. An id looks like 9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4.`);
+  if (options.stream === null && !given.has('event')) throw new UsageError('Name what to search for: --stream NAME or --event ID.');
+  for (const id of events) if (!UUID.test(id)) throw new UsageError(`'${id}' is not an event id. An id looks like 9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4.`);
   if (options.repository !== null) {
     if (given.has('db') || given.has('index') || options.storage !== null) throw new UsageError('Name a data directory with --db, object storage with --storage or a repository with --repository, and only one of them.');
     return searchRepository(options, events, io);
   }
   if (options.storage !== null && given.has('db')) throw new UsageError('Name a data directory with --db or object storage with --storage, not both.');
-  if (given.has('key-file')) throw new UsageError('--key-file goes with --repository.');
+  if (given.has('key-file')) throw new UsageError('--key-file needs --repository.');
   const place = await objectsAt(options.db, options);
   if (place !== null) {
-    if (given.has('index')) throw new UsageError('--index belongs to a data directory: leave it out for object storage.');
+    if (given.has('index')) throw new UsageError('--index is for a data directory: leave it out for object storage.');
     return searchObjects(place, options, events, io);
   }
   const unfit = (['s3-endpoint', 's3-region'] as const).find((name) => given.has(name));
-  if (unfit !== undefined) throw new UsageError(`--${unfit} goes with --repository and --storage.`);
+  if (unfit !== undefined) throw new UsageError(`--${unfit} needs --repository or --storage.`);
   return searchDirectory(options, events, io);
 }
 
@@ -75,12 +75,12 @@ function adviceFor({ places, nodes, backupsRunning }: RepositoryErasureSummary, 
   const newest = places.flatMap((place) => (place.kind === 'backup' && place.isNewest ? [place] : []));
   const advice: string[] = [];
   for (const { backupId, nodeId } of newest) {
-    advice.push(`The newest backup of node ${nodeId}, ${backupId}, holds traces: delete the events there if that was not done (the last event of a stream goes only with a hard delete), scavenge the node, and back it up${nodes > 1 ? `; if it is no more, ${prune('--forget-node', nodeId)} drops its backups` : ''}.`);
+    advice.push(`The newest backup of node ${nodeId}, ${backupId}, holds traces: delete the events there if you have not yet (the last event of a stream is removed only by a hard delete), scavenge the node, and back it up${nodes > 1 ? `; if the node no longer exists, ${prune('--forget-node', nodeId)} drops its backups` : ''}.`);
   }
   const isElsewhere = places.length > newest.length;
-  if (newest.length > 0) advice.push(`${isElsewhere ? 'Other traces, and then those,' : 'Older backups then'} go with ${prune()}.`);
-  else advice.push(`${places.every(({ kind }) => kind === 'unused') ? 'Only what no backup needs any more holds them' : 'Only backups that newer ones have replaced hold them'}: ${prune()} removes them at once.`);
-  if (backupsRunning.length > 0) advice.push(`${runningText(backupsRunning)}, beside which nothing is removed: run it ${whenEndedText(backupsRunning)}.`);
+  if (newest.length > 0) advice.push(`${isElsewhere ? 'Other traces, and then these,' : 'Older backups then'} are removed by ${prune()}.`);
+  else advice.push(`${places.every(({ kind }) => kind === 'unused') ? 'Only unused content holds them' : 'Only backups that newer ones have replaced hold them'}: ${prune()} removes them at once.`);
+  if (backupsRunning.length > 0) advice.push(`${runningText(backupsRunning)}; nothing is removed meanwhile: run it ${whenEndedText(backupsRunning)}.`);
   return advice.join(' ');
 }
 
@@ -140,7 +140,7 @@ function findingText({ kind, file, offset, what }: ErasureFinding, io: Io): stri
 
 /** Of traces that all go by themselves none has to be removed. */
 function adviceOfObjects({ traces, waiting, goneBy }: ObjectErasureSummary): string {
-  const wait = `${waiting === traces ? 'They are' : `${counted(waiting, 'trace')} of them ${waiting === 1 ? 'is' : 'are'}`} in objects that wait for their removal, and gone by ${String(goneBy)} as long as a node or the functions run ticks.`;
+  const wait = `${waiting === traces ? 'They are' : `${counted(waiting, 'trace')} of them ${waiting === 1 ? 'is' : 'are'}`} in objects waiting to be removed, and will be gone by ${String(goneBy)} if a node or the functions run ticks.`;
   return [...(waiting > 0 ? [wait] : []), ...(waiting < traces ? [SCAVENGE] : [])].join(' ');
 }
 
@@ -155,10 +155,10 @@ function summaryText<S extends ErasureSummary>(summary: S, place: string, { stre
   const searched = `Searched ${counted(files, 'file')} (${bytesText(bytes)}).`;
   // Nothing is proved of what never was: most likely the name is misspelt.
   if (stream !== null && !isKnown(summary)) {
-    return `${place}: ${yellow(`no trace, and no sign that there ever was a stream ${JSON.stringify(stream)}`)}: nothing here names it, neither log nor index, not even a tombstone. So this proves no erasure; check the name. ${searched}`;
+    return `${place}: ${yellow(`no trace, and no sign that there ever was a stream ${JSON.stringify(stream)}`)}: nothing here names it, neither log nor index, not even a tombstone. This does not prove erasure: check the name. ${searched}`;
   }
   const verdict = traces === 0 ? green('no trace') : red(counted(traces, 'trace'));
   // An id, other than a stream, leaves nothing behind.
-  const ofIds = traces === 0 && stream === null ? ` Whether there ever was an event with ${events.length === 1 ? 'this id' : 'these ids'} can't be told from what is not there: check the spelling.` : '';
+  const ofIds = traces === 0 && stream === null ? ` Whether an event with ${events.length === 1 ? 'this id' : 'these ids'} ever existed can't be determined: check the spelling.` : '';
   return `${place}: ${verdict}, ${counted(residues, 'residue')}. ${searched}${traces === 0 ? ofIds : ` ${advise(summary)}`}`;
 }

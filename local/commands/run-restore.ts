@@ -22,7 +22,7 @@ import type { restoreOptions } from './options.ts';
 
 type Options = Input<typeof restoreOptions>['options'];
 
-const INTERRUPTED = 'The restore was ended before it was complete, and no node starts on what is there. Repeat the command with --force.';
+const INTERRUPTED = 'The restore was interrupted, and no node will start on the directory. Repeat the command with --force.';
 const PHASES = { copying: 'restoring', opening: 'opening' } as const;
 const SHARES: Phases = { [PHASES.copying]: 85, [PHASES.opening]: 15 };
 
@@ -50,8 +50,8 @@ export async function runRestore({ options }: Input<typeof restoreOptions>, io: 
 
 function checkChoice(options: Options): void {
   const choices = (['backup', 'to-position', 'to-time'] as const).filter((name) => options[name] !== null);
-  if (choices.length > 1) throw new UsageError(`--${choices[0]} and --${choices[1]} can't be combined: each says how far to restore.`);
-  if (options['at-or-before'] && options['to-time'] === null) throw new UsageError('--at-or-before goes with --to-time: it takes the nearest moment before that time.');
+  if (choices.length > 1) throw new UsageError(`--${choices[0]} and --${choices[1]} can't be combined: each sets how far to restore.`);
+  if (options['at-or-before'] && options['to-time'] === null) throw new UsageError('--at-or-before needs --to-time: it takes the nearest restore point before that time.');
 }
 
 function show(progress: Progress, { phase, bytesDone, bytesTotal }: RestoreProgress): void {
@@ -64,14 +64,14 @@ async function isCopy(place: ObjectPlace, options: Options): Promise<boolean> {
   await requireDirectory(place.path);
   if (await isRepositoryFolder(place.path)) return false;
   for (const name of ['backup', 'to-position', 'to-time', 'key-file'] as const) {
-    if (options[name] !== null) throw new UsageError(`--${name} is for repositories, and ${place.path} is none. A copy of files is restored as it is.`);
+    if (options[name] !== null) throw new UsageError(`--${name} is for repositories, and ${place.path} is not one. A file copy is restored as is.`);
   }
   return true;
 }
 
 function fromCopy(place: ObjectPlace, world: RestoreWorld, options: Options): Promise<RestoreReport> {
-  if (place.kind !== 'directory') throw new UsageError('A copy of files is a directory.');
-  if (options['allow-damaged']) throw new UsageError('--allow-damaged is for repositories: what a copy of files lacks is not known.');
+  if (place.kind !== 'directory') throw new UsageError('A file copy is a directory.');
+  if (options['allow-damaged']) throw new UsageError('--allow-damaged is for repositories: what a file copy lacks is unknown.');
   return restoreCopy({ ...world, source: new FilesystemStorage({ root: place.path, mustExist: true }), place: place.path });
 }
 
@@ -94,7 +94,7 @@ async function refusalsOf(root: string, report: Promise<RestoreReport>, options:
   } catch (error) {
     if (isSkuaError(error, 'directory_not_empty')) throw new CommandError(error.code, `${root}: ${error.message}`, EXIT.refused);
     if (isSkuaError(error, 'not_restorable')) throw new CommandError(error.code, [error.message, ...commandsFor(error.data, options)].join(' '), EXIT.failed);
-    if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `${error.message} A restore needs a node that is stopped, and a copy that nobody uses.`, EXIT.unreachable);
+    if (isSkuaError(error, 'directory_locked')) throw new CommandError(error.code, `${error.message} A restore needs a stopped node and a copy that is not in use.`, EXIT.unreachable);
     throw error;
   }
 }
@@ -108,7 +108,7 @@ function commandsFor({ belowMs = null, aboveMs = null }: DataOf<'not_restorable'
   };
   const commands: string[] = [];
   if (belowMs !== null) commands.push(`For the one before, run ${restoreTo(timeMs!, '--at-or-before')}.`);
-  if (aboveMs !== null) commands.push(`For the ${belowMs !== null ? 'other' : 'one behind'}, run ${restoreTo(aboveMs)}.`);
+  if (aboveMs !== null) commands.push(`For the ${belowMs !== null ? 'other' : 'one after it'}, run ${restoreTo(aboveMs)}.`);
   return commands;
 }
 
@@ -117,12 +117,12 @@ export function showRestore(report: RestoreReport, root: string, seconds: number
   const { green, yellow, red } = coloursFor(io.stdout, io.env);
   const { backupId, position, earlierMs, files, bytes, nodeId, warnings, skipped } = report;
   const what = backupId === null ? 'the copy' : `backup ${backupId}`;
-  const verdict = skipped.some(({ lost }) => lost !== null) ? yellow('Done in part') : green('Done');
+  const verdict = skipped.some(({ lost }) => lost !== null) ? yellow('Partly done') : green('Done');
   line(io.stdout, `${verdict} after ${elapsedText(seconds)}: ${what} is restored to ${root}, up to position ${position}.`);
-  if (earlierMs !== null && wantedMs !== null) line(io.stdout, `${yellow('Not quite')} what was asked for: ${timestampText(wantedMs, 0)} can't be had, and the nearest moment before it that can is ${timestampText(earlierMs, 0)}.`);
-  line(io.stdout, `${counted(files, 'file')} (${bytesText(bytes)}), verified and opened once. The directory has the new node id ${nodeId}: the next copy of its files has to be a full one.`);
+  if (earlierMs !== null && wantedMs !== null) line(io.stdout, `${yellow('Not exactly')} what was asked for: ${timestampText(wantedMs, 0)} can't be restored; the nearest restore point before it is ${timestampText(earlierMs, 0)}.`);
+  line(io.stdout, `${counted(files, 'file')} (${bytesText(bytes)}), verified and opened once. The directory has the new node id ${nodeId}: the next file copy has to be a full one.`);
   for (const { key, path, reason, lost } of skipped) {
-    const loss = lost === null ? 'It is made anew, nothing is lost.' : red(`Lost: positions ${lost.from} to ${lost.to}, ${counted(lost.chunks, 'chunk')}.`);
+    const loss = lost === null ? 'It is rebuilt, nothing is lost.' : red(`Lost: positions ${lost.from} to ${lost.to}, ${counted(lost.chunks, 'chunk')}.`);
     line(io.stdout, `${yellow('damaged')} ${key ?? path}: ${reason} ${loss}`);
   }
   for (const warning of warnings) line(io.stdout, `${yellow('warning')} ${warning}`);

@@ -28,7 +28,7 @@ export async function runScavengeOffline({ options, given, positionals }: Input<
   if (options['until-clean']) checkUntilClean(options);
   const folders = [directory, ...(options.index === null ? [] : [path.resolve(options.index)])];
   const node = await openDirectory(directory, options.index, { disableMerging: options['disable-scavenge-merging'], keepsDeletedData: options['keep-data-of-deleted-streams'], repairHistory: !isDryRun }, io, { looksOnly: isDryRun });
-  const interrupt = listenForInterrupt(isDryRun ? 'The dry run was stopped.' : 'The scavenge was stopped. The next one goes on from there.', io);
+  const interrupt = listenForInterrupt(isDryRun ? 'The dry run was stopped.' : 'The scavenge was stopped. The next one resumes from there.', io);
   const { scavenger, store } = node.open;
   const view = new ProgressView({ io, json: options.json, isShown: !options.json, signal: interrupt.signal });
   try {
@@ -93,7 +93,7 @@ async function dryRun(scavenger: Scavenger, wanted: ScavengeOptions, view: Progr
   await runToEnd(scavenger, scavengeId, view, signal);
   signal.throwIfAborted();
   const report = await scavenger.dryRun(scavengeId);
-  if (report === null) throw new CommandError('internal', 'The dry run ended without a report.', EXIT.failed);
+  if (report === null) throw new CommandError('internal', 'The dry run finished without a report.', EXIT.failed);
   if (json) line(io.stdout, JSON.stringify(dryRunDocument(report), null, 2));
   else showDryRun(report, io);
   return EXIT.ok;

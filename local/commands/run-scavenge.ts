@@ -14,7 +14,7 @@ import { NODE_WAYS, notTheNextLine, tellOlderPoint, waitingLines } from '../scav
 import { checkUntilClean, scavengeOptionsOf, scavengeQueryOf, UNTIL_CLEAN_RUNS_MAX } from '../scavenge/options.ts';
 import type { scavengeStartOptions, scavengeStatusOptions, scavengeStopOptions, scavengeWatchOptions } from './options.ts';
 
-const GOES_ON = 'The scavenge goes on. Follow it with `skua scavenge watch`, stop it with `skua scavenge stop`.';
+const GOES_ON = 'The scavenge keeps running. Follow it with `skua scavenge watch`, stop it with `skua scavenge stop`.';
 
 interface Node {
   readonly client: ScavengeClient;
@@ -31,7 +31,7 @@ export async function runScavengeStart({ options, given }: Input<typeof scavenge
   if (isDryRun && (options.watch || options.wait)) throw new UsageError('--dry-run always waits for its report: leave out --watch and --wait.');
   if (options['until-clean']) {
     checkUntilClean(options);
-    if (!options.watch && !options.wait) throw new UsageError('--until-clean waits for one run after the other: give --wait or --watch with it.');
+    if (!options.watch && !options.wait) throw new UsageError('--until-clean waits for several runs: give --wait or --watch with it.');
   }
   const query = scavengeQueryOf(scavengeOptionsOf(options, given), isDryRun);
   const node = connect(options, io);
@@ -77,20 +77,20 @@ async function reportDryRun({ client }: Node, scavengeId: string, { json, fresh 
 /** Says how to go on with the commands of this program. */
 function withCommands(error: unknown): unknown {
   if (!(error instanceof AnswerError) || error.code !== 'scavenge_in_progress') return error;
-  return new CommandError(error.code, `Scavenge ${String(error.problem['scavengeId'])} is already running. Follow it with \`skua scavenge watch\`, or stop it with \`skua scavenge stop\`; the next start then goes on where it stopped.`, EXIT.refused);
+  return new CommandError(error.code, `Scavenge ${String(error.problem['scavengeId'])} is already running. Follow it with \`skua scavenge watch\`, or stop it with \`skua scavenge stop\`; the next start then resumes where it stopped.`, EXIT.refused);
 }
 
 export async function runScavengeStop({ options, positionals }: Input<typeof scavengeStopOptions>, io: Io): Promise<ExitCode> {
   const { client } = connect(options, io);
   const asked = positionals[0] ?? 'current';
-  const interrupt = listenForInterrupt('The scavenge will stop without being waited for.', io);
+  const interrupt = listenForInterrupt('The scavenge will stop; this command does not wait for it.', io);
   try {
     const scavengeId = await client.stop(asked, interrupt.signal);
-    line(io.stdout, options.json ? JSON.stringify({ scavengeId }) : `Scavenge ${scavengeId} has stopped. The next start goes on where it stopped.`);
+    line(io.stdout, options.json ? JSON.stringify({ scavengeId }) : `Scavenge ${scavengeId} has stopped. The next start resumes where it stopped.`);
     return EXIT.ok;
   } catch (error) {
     if (!(error instanceof AnswerError) || error.code !== 'scavenge_not_found') throw error;
-    throw new CommandError(error.code, asked === 'current' ? 'No scavenge is running.' : `Scavenge ${asked} is not running. \`skua scavenge status\` shows what is.`, EXIT.failed);
+    throw new CommandError(error.code, asked === 'current' ? 'No scavenge is running.' : `Scavenge ${asked} is not running. \`skua scavenge status\` shows the one that is.`, EXIT.failed);
   } finally {
     interrupt.release();
   }

@@ -54,7 +54,7 @@ async function run(config: Config, io: Io): Promise<ExitCode> {
     hangUp.attach(() => node.reload('SIGHUP'));
     progress.clear();
     if (config.given('ChunkSize') && values.ChunkSize !== node.chunkSizeBytes) {
-      log.warn(`${config.spelling('ChunkSize')} was not used: ${member ? 'the log' : 'the directory'} already has chunks of ${sizeText(node.chunkSizeBytes)}`);
+      log.warn(`${config.spelling('ChunkSize')} was ignored: ${member ? 'the log' : 'the directory'} already has chunks of ${sizeText(node.chunkSizeBytes)}`);
     }
     log.info('listening', { url: node.url });
     banner(io, node, values, directory);
@@ -79,11 +79,11 @@ function tellOptions(config: Config, log: NodeLog): void {
   const told = (isGiven: boolean) => Object.fromEntries(config.views.filter(({ configurationSource }) => (configurationSource !== '<DEFAULT>') === isGiven)
     .map(({ name, value, configurationSource }) => [name, isGiven ? `${value} (${configurationSource})` : value]));
   log.info('options given', { options: told(true), ...(config.file !== null && { file: config.file }) });
-  log.debug('options with their default', { options: told(false) });
+  log.debug('options at their default', { options: told(false) });
   if (config.values.UnsafeIgnoreHardDelete) {
-    log.warn(`${config.spelling('UnsafeIgnoreHardDelete')}: a scavenge will remove the marks of hard-deleted streams, and their names can then be used again`);
+    log.warn(`${config.spelling('UnsafeIgnoreHardDelete')}: scavenges will remove the tombstones of hard-deleted streams, so that their names can be used again`);
   }
-  if (config.values.Insecure) log.warn(`${config.spelling('Insecure')}: everybody who reaches the port may do everything`);
+  if (config.values.Insecure) log.warn(`${config.spelling('Insecure')}: anyone who can reach the port can do anything`);
 }
 
 interface Ending {
@@ -106,7 +106,7 @@ function listenForSignals(io: Io, log: NodeLog): Ending {
     nowMs: () => systemClock.monotonicMs(),
     onFirst: (signal) => {
       if (!ending.isRunning) exitNow(signal);
-      if (io.stdout.isTTY === true) line(io.stdout, '\nStopping; press Ctrl+C again to stop at once.');
+      if (io.stdout.isTTY === true) line(io.stdout, '\nStopping; press Ctrl+C again to stop immediately.');
       resolve(signal);
     },
     onSecond: exitNow,
@@ -124,7 +124,7 @@ function listenForSignals(io: Io, log: NodeLog): Ending {
 async function runUntilEnd(node: RunningNode, ending: Ending, log: Log): Promise<ExitCode> {
   ending.isRunning = true;
   const ended = await Promise.race([ending.signal, node.shutdownAsked, node.failed]);
-  if (isSkuaError(ended)) log.error('the node can not go on', { error: ended });
+  if (isSkuaError(ended)) log.error('the node cannot continue', { error: ended });
   else log.info('stopping', { signal: ended });
   await node.stop();
   log.info('stopped');
@@ -139,11 +139,11 @@ function banner(io: Io, node: RunningNode, { Insecure, Storage, DisableAdminUi }
   const curl = `curl ${Insecure ? '' : '-u admin:changeit '}${node.fingerprint === null ? '' : '-k '}`;
   const lines = [
     `Skua ${VERSION} is listening on ${bold(node.url)}`,
-    ...(DisableAdminUi ? [] : [`Its page for browsers: ${bold(`${node.url}/ui`)}`]),
+    ...(DisableAdminUi ? [] : [`Web page: ${bold(`${node.url}/ui`)}`]),
     placeText(directory, Storage, sizeText(node.chunkSizeBytes)),
     ...(node.fingerprint === null ? [] : [`Development certificate, SHA-256: ${node.fingerprint}`]),
     '',
-    dim(`# append an event, read it back, and follow what comes${Insecure ? '' : ' (changeit is the password of a first start)'}`),
+    dim(`# append an event, read it back, and follow new events${Insecure ? '' : ' (changeit is the default password)'}`),
     `${curl}-i ${node.url}/streams/letters -H 'Content-Type: application/vnd.eventstore.events+json' -d '${event}'`,
     `${curl}-i ${node.url}/streams/letters/head`,
     `${curl}-N ${node.url}/streams/letters -H 'Accept: text/event-stream'`,
@@ -153,6 +153,6 @@ function banner(io: Io, node: RunningNode, { Insecure, Storage, DisableAdminUi }
 }
 
 function placeText(directory: string | null, storage: string | null, chunkSize: string): string {
-  if (directory === null) return storage === null ? 'Data is kept in memory and gone when the node stops.' : `Data in: ${storage} (chunks of ${chunkSize})`;
-  return storage === null ? `Data directory: ${directory} (chunks of ${chunkSize})` : `Member of the cluster over ${storage}, its copy in ${directory} (chunks of ${chunkSize})`;
+  if (directory === null) return storage === null ? 'Data is kept in memory and lost when the node stops.' : `Data in: ${storage} (chunks of ${chunkSize})`;
+  return storage === null ? `Data directory: ${directory} (chunks of ${chunkSize})` : `Member of the cluster over ${storage}, replica in ${directory} (chunks of ${chunkSize})`;
 }

@@ -39,7 +39,7 @@ function showList(subscriptions: readonly SubscriptionSummary[], io: Io): void {
   line(io.stdout, titles);
   for (const [at, text] of lines.entries()) line(io.stdout, (subscriptions[at]!.parkedMessageCount ?? 0) > 0 ? yellow(text) : text);
   const parked = subscriptions.filter(({ parkedMessageCount = 0 }) => parkedMessageCount > 0);
-  if (parked.length > 0) line(io.stdout, `${counted(parked.length, 'group')} with parked messages: \`skua subscriptions replay-parked STREAM GROUP\` sends them again.`);
+  if (parked.length > 0) line(io.stdout, `${counted(parked.length, 'group')} with parked messages: \`skua subscriptions replay-parked STREAM GROUP\` replays them.`);
 }
 
 export async function runSubscriptionsInfo({ options, positionals: [stream, group] }: Given, io: Io): Promise<ExitCode> {
@@ -57,11 +57,11 @@ function showDetails(details: SubscriptionDetails, io: Io): void {
   const { bold } = coloursFor(io.stdout, io.env);
   const out = (text: string) => line(io.stdout, text);
   out(`${bold(`${shown(details.eventStreamId)}::${shown(details.groupName)}`)}  ${details.status}`);
-  out(`Checkpoint ${details.lastCheckpointedEventPosition ?? 'none yet'}, last event known ${details.lastKnownEventPosition ?? 'none yet'}, sent ${countText(details.totalItemsProcessed)}, parked ${countText(details.parkedMessageCount ?? 0)}`);
+  out(`Checkpoint ${details.lastCheckpointedEventPosition ?? 'none yet'}, last known event ${details.lastKnownEventPosition ?? 'none yet'}, sent ${countText(details.totalItemsProcessed)}, parked ${countText(details.parkedMessageCount ?? 0)}`);
   out(`In flight ${countText(details.totalInFlightMessages)}, to be sent: ${countText(details.readBufferCount)} from the history, ${countText(details.liveBufferCount)} live, ${countText(details.retryBufferCount)} again`);
   out(`Settings: ${Object.entries(details.config).map(([name, value]) => `${name} ${String(value)}`).join(', ')}`);
   if (details.connections.length === 0) {
-    out('No consumer is connected.');
+    out('No consumers connected.');
     return;
   }
   const rows = details.connections.map((each) => [
@@ -75,22 +75,22 @@ export async function runSubscriptionsReplay({ options, positionals: [stream, gr
   const { parkedMessageCount: parkedBefore = 0 } = await client.info(stream!, group!);
   await client.replayParked(stream!, group!, options['stop-at']);
   if (options.json) line(io.stdout, JSON.stringify({ stream, group, parkedBefore }));
-  else line(io.stdout, parkedBefore === 0 ? `${name(stream!, group!)} has parked nothing.` : `${name(stream!, group!)} sends ${options['stop-at'] === null ? counted(parkedBefore, 'parked message') : `parked messages up to number ${options['stop-at']}`} again.`);
+  else line(io.stdout, parkedBefore === 0 ? `${name(stream!, group!)} has no parked messages.` : `${name(stream!, group!)} replays ${options['stop-at'] === null ? counted(parkedBefore, 'parked message') : `parked messages up to number ${options['stop-at']}`}.`);
   return EXIT.ok;
 }
 
 export async function runSubscriptionsReset({ options, positionals: [stream, group] }: Input<typeof subscriptionsResetOptions>, io: Io): Promise<ExitCode> {
   const { from } = options;
-  if (from === null) throw new UsageError('--from is missing: say where the group is to begin, such as --from start.');
+  if (from === null) throw new UsageError('--from is missing: give the position to start from, such as --from start.');
   await connect(options, io).reset(stream!, group!, from);
   if (options.json) line(io.stdout, JSON.stringify({ stream, group, from }));
-  else line(io.stdout, `${name(stream!, group!)} begins anew from ${shown(from)}.`);
+  else line(io.stdout, `${name(stream!, group!)} starts over from ${shown(from)}.`);
   return EXIT.ok;
 }
 
 export async function runSubscriptionsRestart({ options }: Given, io: Io): Promise<ExitCode> {
   await connect(options, io).restart();
-  line(io.stdout, options.json ? JSON.stringify({ result: 'Success' }) : 'The persistent subscriptions have begun anew, from their checkpoints.');
+  line(io.stdout, options.json ? JSON.stringify({ result: 'Success' }) : 'The persistent subscriptions have restarted from their checkpoints.');
   return EXIT.ok;
 }
 

@@ -36,11 +36,11 @@ export async function runVerify({ options, given, positionals }: Input<typeof ve
   if (named !== undefined && options.storage !== null) throw new UsageError('Name one thing to check: a data directory, or object storage with --storage.');
   const place = await objectsAt(named ?? null, options);
   if (place !== null) {
-    if (given.has('index')) throw new UsageError('--index belongs to a data directory: leave it out for object storage.');
+    if (given.has('index')) throw new UsageError('--index is for a data directory: leave it out for object storage.');
     return verifyObjectsAt(place, options.json, io);
   }
   const unfit = (['s3-endpoint', 's3-region'] as const).find((name) => given.has(name));
-  if (unfit !== undefined) throw new UsageError(`--${unfit} goes with --storage.`);
+  if (unfit !== undefined) throw new UsageError(`--${unfit} needs --storage.`);
   const directory = path.resolve(named!);
   await requireDirectory(directory);
   const storage = new FilesystemStorage({ root: directory, mustExist: true, ...(options.index !== null && { indexRoot: options.index }) });
@@ -78,7 +78,7 @@ async function verifyObjectsAt(place: ObjectPlace, json: boolean, io: Io): Promi
 
 function objectsText(summary: VerifyObjectsSummary, place: string, seconds: number, io: Io): string {
   const { manifests, objects, commits, waiting, unnamed } = summary;
-  return `${summaryText(summary, place, seconds, io)} They are in ${counted(objects, 'object')}, with ${counted(commits, 'commit')} behind them and ${counted(manifests, 'manifest')}; ${counted(waiting, 'more object')} ${waiting === 1 ? 'waits' : 'wait'} for removal, and ${unnamed === 0 ? 'none is without a name there' : `${counted(unnamed, 'object')} no manifest names`}.`;
+  return `${summaryText(summary, place, seconds, io)} The data is in ${counted(objects, 'object')}, followed by ${counted(commits, 'commit')}, and ${counted(manifests, 'manifest')}; ${counted(waiting, 'more object')} ${waiting === 1 ? 'waits' : 'wait'} for removal, and ${unnamed === 0 ? 'no object is unreferenced' : `${counted(unnamed, 'object')} no manifest references`}.`;
 }
 
 function findingText(finding: VerifyFinding | VerifyNote, io: Io): string {
@@ -94,6 +94,6 @@ function summaryText(summary: Pick<VerifySummary, 'chunks' | 'records' | 'events
   const looked = `${counted(chunks, 'chunk')}, ${counted(records, 'record')} (${counted(events, 'event')}), ${counted(indexTables, 'index table')} with ${counted(indexEntries, 'entry', 'entries')}`;
   const verdict = errors > 0 ? colours.red(`${counted(errors, 'error')}, ${counted(warnings, 'warning')}`)
     : warnings > 0 ? colours.yellow(`nothing wrong found, ${counted(warnings, 'warning')}`) : colours.green('nothing wrong found');
-  const limits = notes === 0 ? '' : ` What no checksum covers is told above (${counted(notes, 'note')}).`;
-  return `${directory}: ${verdict}.${limits} Looked at ${looked} in ${durationText(seconds)}.`;
+  const limits = notes === 0 ? '' : ` Parts without a checksum are listed above (${counted(notes, 'note')}).`;
+  return `${directory}: ${verdict}.${limits} Checked ${looked} in ${durationText(seconds)}.`;
 }

@@ -37,7 +37,7 @@ export async function runWebhookSend({ options, positionals }: Input<typeof webh
 function requireAddress(url: string): void {
   if (!isAddress(url)) throw new UsageError(`URL must be an address such as http://127.0.0.1:2113/webhook/orders, not '${url}'.`);
   const { username, password } = new URL(url);
-  if (username !== '' || password !== '') throw new UsageError('Leave user and password out of URL: calls are signed, nobody logs in.');
+  if (username !== '' || password !== '') throw new UsageError('Leave user and password out of URL: calls are signed, without a login.');
 }
 
 function showAnswer({ status, statusText, text }: Answer, id: string | null, durationMs: number, io: Io): void {

@@ -19,7 +19,7 @@ export async function runWebhookTest({ options, positionals }: Input<typeof webh
   const query = namedValues('query', options.query);
   const script = utf8Text(await readInput(scriptFile, SCRIPT_BYTES_MAX))?.replace(/^\uFEFF/, '') ?? null;
   const body = utf8Text(await readInput(payloadFile, PAYLOAD_BYTES_MAX));
-  const result = script === null ? failed(`${scriptFile} is no text in UTF-8.`)
+  const result = script === null ? failed(`${scriptFile} is not UTF-8 text.`)
     : await run(script, { body: body ?? '', headers: objectOf(headers), query: objectOf(query) }, { streams: options.stream.length > 0 ? options.stream : null, timeoutMs: options['script-timeout-ms'] });
   if (options.json) line(io.stdout, JSON.stringify(result));
   else showTrial(result, io);
@@ -50,7 +50,7 @@ function objectOf(values: ReadonlyMap<string, string>): Record<string, string> {
 
 const OUTCOMES: Readonly<Record<TestResult['outcome'], string>> = {
   'routed': 'routed', 'skipped': 'skipped: nothing would be written', 'failed': 'failed, status 500', 'timed-out': 'timed out, status 500',
-  'unavailable': 'unavailable, status 503', 'invalid-json': 'no JSON, status 400',
+  'unavailable': 'unavailable, status 503', 'invalid-json': 'not JSON, status 400',
 };
 
 const OTHER_STATUSES = SKIPPED_STATUSES.filter((status) => status !== 400).join(', ').replace(/, (?=\d+$)/, ' or ');
@@ -60,7 +60,7 @@ export function showTrial({ outcome, stream, schema, error, durationMs, warnings
   const { bold, green, red, yellow } = coloursFor(io.stdout, io.env);
   const paint = outcome === 'routed' ? green : outcome === 'skipped' ? yellow : red;
   line(io.stdout, `Outcome:  ${paint(OUTCOMES[outcome])}`);
-  if (outcome === 'skipped') line(io.stdout, `Answer:   400, unless the connector's setting skippedStatus says ${OTHER_STATUSES}: many senders take a 400 for a failure`);
+  if (outcome === 'skipped') line(io.stdout, `Answer:   400, unless the connector's setting skippedStatus says ${OTHER_STATUSES}: many senders treat 400 as a failure`);
   if (stream !== null) {
     line(io.stdout, `Stream:   ${bold(stream)}`);
     line(io.stdout, `Schema:   ${schema ?? 'none: the type is WebhookReceived'}`);

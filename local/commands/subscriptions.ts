@@ -7,8 +7,8 @@ const GROUP = [{ name: 'STREAM', help: 'the stream that the group reads; $all (i
 
 export const subscriptionsListCommand = defineCommand({
   name: 'subscriptions list',
-  summary: 'Show the persistent subscriptions, how far each is, and what it has parked',
-  details: 'Of a running node; in a cluster the leader answers, whichever member is asked. Exit code 1 with --stream: the stream has no group.',
+  summary: 'Show the persistent subscriptions, their progress and their parked messages',
+  details: 'Of a running node; in a cluster the leader answers, whichever member you ask. Exit code 1 with --stream: the stream has no group.',
   options: subscriptionsListOptions,
   examples: [{ line: 'skua subscriptions list', does: 'All groups' }, { line: 'skua subscriptions list --stream orders --json', does: 'Those of one stream; for a program' }],
   run: async (input, io) => (await import('./run-subscriptions.ts')).runSubscriptionsList(input, io),
@@ -25,8 +25,8 @@ export const subscriptionsInfoCommand = defineCommand({
 
 export const subscriptionsReplayCommand = defineCommand({
   name: 'subscriptions replay-parked',
-  summary: 'Send parked messages again',
-  details: 'They come to the consumers as new ones, and are parked again if they fail again. Takes a user in $ops or $admins.',
+  summary: 'Replay parked messages',
+  details: 'Consumers receive them as new messages; those that fail again are parked again. Requires a user in $ops or $admins.',
   positionals: GROUP,
   options: subscriptionsReplayOptions,
   examples: [{ line: 'skua subscriptions replay-parked orders workers', does: 'All of them' }, { line: 'skua subscriptions replay-parked orders workers --stop-at 10', does: 'Those with numbers below 10' }],
@@ -35,13 +35,13 @@ export const subscriptionsReplayCommand = defineCommand({
 
 export const subscriptionsResetCommand = defineCommand({
   name: 'subscriptions reset',
-  summary: 'Let a persistent subscription begin anew',
-  details: 'Its checkpoint is forgotten, so that events which were done come again; what it has parked stays. Consumers are dropped, and come back by themselves. Takes a user in $ops or $admins.',
+  summary: 'Reset a persistent subscription to a position',
+  details: 'Its checkpoint is discarded, so that events already processed are sent again; parked messages stay parked. Consumers are dropped and reconnect on their own. Requires a user in $ops or $admins.',
   positionals: GROUP,
   options: subscriptionsResetOptions,
   examples: [
     { line: 'skua subscriptions reset orders workers --from start', does: 'From the first event' }, { line: 'skua subscriptions reset orders workers --from 1250', does: 'From event 1250' },
-    { line: 'skua subscriptions reset orders workers --from end', does: 'Leave out what is there' },
+    { line: 'skua subscriptions reset orders workers --from end', does: 'Skip existing events' },
   ],
   run: async (input, io) => (await import('./run-subscriptions.ts')).runSubscriptionsReset(input, io),
 });
@@ -49,16 +49,16 @@ export const subscriptionsResetCommand = defineCommand({
 export const subscriptionsRestartCommand = defineCommand({
   name: 'subscriptions restart',
   summary: 'Restart all persistent subscriptions of a node',
-  details: 'From their checkpoints: for groups that hang. Consumers are dropped, and come back by themselves. Takes a user in $ops or $admins.',
+  details: 'From their checkpoints, for groups that are stuck. Consumers are dropped and reconnect on their own. Requires a user in $ops or $admins.',
   options: subscriptionsOptions,
-  examples: [{ line: 'skua subscriptions restart', does: 'All groups, from what is stored' }],
+  examples: [{ line: 'skua subscriptions restart', does: 'All groups, from their checkpoints' }],
   run: async (input, io) => (await import('./run-subscriptions.ts')).runSubscriptionsRestart(input, io),
 });
 
 export const subscriptionsDeleteCommand = defineCommand({
   name: 'subscriptions delete',
-  summary: 'Delete a persistent subscription, with its checkpoint and what it has parked',
-  details: 'The events of the stream stay. Takes a user in $ops or $admins.',
+  summary: 'Delete a persistent subscription with its checkpoint and parked messages',
+  details: 'The events of the stream stay. Requires a user in $ops or $admins.',
   positionals: GROUP,
   options: subscriptionsOptions,
   examples: [{ line: 'skua subscriptions delete orders workers', does: 'The group, not the stream' }],

@@ -78,7 +78,7 @@ export function anchorPlaceProblem(values: Values): string | null {
   switch (anchorPlaceKind(place)) {
     case 'url': return problemOf(() => urlPlace(place));
     case 's3': return problemOf(() => parsePlace(place, { endpoint: values['Proof:S3Endpoint'], region: values['Proof:S3Region'] }));
-    default: return place.includes('\0') || place.startsWith('~') || /^[a-z][a-z0-9+.-]*:\/\//i.test(place) ? 'it is neither a file, nor an http(s) URL, nor s3://bucket/prefix.' : null;
+    default: return place.includes('\0') || place.startsWith('~') || /^[a-z][a-z0-9+.-]*:\/\//i.test(place) ? 'it is not a file, an http(s) URL or s3://bucket/prefix.' : null;
   }
 }
 

@@ -29,10 +29,10 @@ export function checkConfig(config: Config): string[] {
 function directoryProblems({ values, spelling }: Config): string[] {
   const problems: string[] = [];
   for (const name of ['Db', 'Index', 'Log', 'AuditLog'] as const) {
-    if (values[name]?.startsWith('~')) problems.push(`${spelling(name)} starts with ~, which only a shell understands: write the directory out.`);
+    if (values[name]?.startsWith('~')) problems.push(`${spelling(name)} starts with ~, which only a shell expands: give the full path.`);
   }
   if (!values.MemDb && values.Index !== null && path.resolve(values.Db) === path.resolve(values.Index)) {
-    problems.push(`${spelling('Index')} and ${spelling('Db')} are the same directory: give the index one of its own.`);
+    problems.push(`${spelling('Index')} and ${spelling('Db')} are the same directory: give the index its own.`);
   }
   return problems;
 }
@@ -56,9 +56,9 @@ function storageProblems({ values, given, spelling }: Config): string[] {
   const problems = place === null ? [] : [`${spelling('Storage')}: ${place}`];
   const others = isMember(values, given) ? [] : DIRECTORY_OPTIONS.filter((name) => given(name));
   if (others.length > 0) problems.push(`${spelling('Storage')} keeps the data in object storage: leave out ${others.map(spelling).join(', ')}.`);
-  if (values['Backup:ShipEverySec'] > 0) problems.push(`${spelling('Backup:ShipEverySec')}: the log lies in object storage already, so it is not shipped. Leave it out, and say with ${spelling('Backup:Schedule')} when backups are made.`);
+  if (values['Backup:ShipEverySec'] > 0) problems.push(`${spelling('Backup:ShipEverySec')}: the log is already in object storage, so it is not shipped. Leave it out, and set ${spelling('Backup:Schedule')} to schedule backups.`);
   if (placeProblem(values) === null && overlapsStorage(values)) {
-    problems.push(`${spelling('Backup:Repository')} and ${spelling('Storage')} lie in each other, so both would be lost together: give the backups another prefix, or better another bucket.`);
+    problems.push(`${spelling('Backup:Repository')} and ${spelling('Storage')} are inside each other, so both would be lost together: give the backups another prefix, or better another bucket.`);
   }
   return problems;
 }
@@ -77,13 +77,13 @@ function backupProblems({ values, given, spelling }: Config): string[] {
   const repository = values['Backup:Repository'];
   const schedule = values['Backup:Schedule'];
   const wants = [...(schedule === null ? [] : ['Backup:Schedule'] as const), ...(values['Backup:ShipEverySec'] === 0 ? [] : ['Backup:ShipEverySec'] as const), ...KEEP_OPTIONS.filter((name) => values[name] > 0)];
-  if (repository === null && wants.length > 0) problems.push(`${wants.map(spelling).join(', ')}: there is nowhere for backups to go. Say where with ${spelling('Backup:Repository')}.`);
+  if (repository === null && wants.length > 0) problems.push(`${wants.map(spelling).join(', ')}: no backup repository is set. Set ${spelling('Backup:Repository')}.`);
   const place = placeProblem(values);
   if (place !== null) problems.push(`${spelling('Backup:Repository')}: ${place}`);
   const when = schedule === null ? null : scheduleProblem(schedule);
   if (when !== null) problems.push(`${spelling('Backup:Schedule')}: ${when}`);
   if (repository !== null && !repository.includes('://') && !values.MemDb && (values.Storage === null || isMember(values, given)) && isWithin(repository, values.Db)) {
-    problems.push(`${spelling('Backup:Repository')} ${repository} lies in the data directory, and would be lost with it: give another directory, on another disk if there is one.`);
+    problems.push(`${spelling('Backup:Repository')} ${repository} is in the data directory, and would be lost with it: give another directory, preferably on another disk.`);
   }
   return problems;
 }
@@ -94,15 +94,15 @@ function proofProblems({ values, given, spelling }: Config): string[] {
   const asked = PROOF_OPTIONS.filter((name) => (name === 'Proof:Chain' ? values[name] : values[name] !== null));
   if (asked.length === 0) return [];
   const names = asked.map(spelling).join(', ');
-  if (values.MemDb) return [`${names}: what is in memory alone can't be proved. Leave it out, or ${spelling('MemDb')}.`];
-  if (values.Storage !== null && !isMember(values, given)) return [`${names}: the chain of hashes belongs to a directory, and this node keeps its data in object storage alone. Leave it out, or give a copy with ${spelling('Db')}.`];
+  if (values.MemDb) return [`${names}: data kept in memory only can't be proved. Leave out this option or ${spelling('MemDb')}.`];
+  if (values.Storage !== null && !isMember(values, given)) return [`${names}: the hash chain needs a directory, and this node keeps its data in object storage only. Leave it out, or give the node a replica with ${spelling('Db')}.`];
   const problems: string[] = [];
   const place = values['Proof:Anchor'];
   if (place === null) return problems;
-  if (!values['Proof:Chain']) problems.push(`${spelling('Proof:Anchor')}: there is nothing to anchor without a chain. Switch it on with ${spelling('Proof:Chain')}.`);
+  if (!values['Proof:Chain']) problems.push(`${spelling('Proof:Anchor')}: there is nothing to anchor without a hash chain. Enable it with ${spelling('Proof:Chain')}.`);
   const why = anchorPlaceProblem(values);
   if (why !== null) problems.push(`${spelling('Proof:Anchor')}: ${why}`);
-  if (anchorPlaceKind(place) === 'file' && isWithin(place, values.Db)) problems.push(`${spelling('Proof:Anchor')} lies in the data directory, where whoever changes the log changes it too: give a file elsewhere, best on another machine.`);
+  if (anchorPlaceKind(place) === 'file' && isWithin(place, values.Db)) problems.push(`${spelling('Proof:Anchor')} is in the data directory, where anyone who can change the log can change it too: give a file elsewhere, preferably on another machine.`);
   if (values['Proof:LockDays'] > 0 && anchorPlaceKind(place) !== 's3') problems.push(`${spelling('Proof:LockDays')} locks objects in a bucket: give ${spelling('Proof:Anchor')} as s3://bucket/prefix.`);
   return problems;
 }
@@ -110,7 +110,7 @@ function proofProblems({ values, given, spelling }: Config): string[] {
 /** Whoever is believed to be a proxy may name himself any user. */
 function proxyProblems({ values, spelling }: Config): string[] {
   if (!values.EnableTrustedAuth || values.TrustedProxies.length > 0) return [];
-  return [`${spelling('EnableTrustedAuth')} believes what a proxy says of its callers, and no proxy is named: say with ${spelling('TrustedProxies')} from which addresses it is believed.`];
+  return [`${spelling('EnableTrustedAuth')} trusts a proxy to name the user, and no proxy is configured: set ${spelling('TrustedProxies')} to the addresses to trust.`];
 }
 
 function isWithin(folder: string, parent: string): boolean {
@@ -121,7 +121,7 @@ function isWithin(folder: string, parent: string): boolean {
 /** Without users every page that somebody opens could read everything that this machine reaches. */
 function corsProblems({ values, spelling }: Config): string[] {
   if (!values.Insecure || !values.CorsOrigins.includes('*')) return [];
-  return [`${spelling('CorsOrigins')} * and ${spelling('Insecure')} together would show everything to every web page: name the origins.`];
+  return [`${spelling('CorsOrigins')} * and ${spelling('Insecure')} together would let every web page read everything: list the origins.`];
 }
 
 const CERTIFICATE_OPTIONS = ['CertificateFile', 'CertificatePrivateKeyFile', 'CertificatePassword', 'CertificatePrivateKeyPassword', 'CertificateReservedNodeCommonName'] as const satisfies readonly OptionName[];
@@ -151,9 +151,9 @@ export function isLoopback(address: string): boolean {
 export function checkTls({ values, spelling }: Config): void {
   if (tlsModeOf(values) !== 'certificates') return;
   if (values.CertificateFile !== null) return;
-  const keyAlone = values.CertificatePrivateKeyFile === null ? '' : ` ${spelling('CertificatePrivateKeyFile')} is only its key.`;
+  const keyAlone = values.CertificatePrivateKeyFile === null ? '' : ` ${spelling('CertificatePrivateKeyFile')} is only its private key.`;
   throw new ConfigError([
-    `TLS is on, and that needs a certificate: give one with --certificate-file.${keyAlone} `
+    `TLS is on and needs a certificate: give one with --certificate-file.${keyAlone} `
     + 'Or choose --dev (a self-signed one, for this machine), --disable-tls (no TLS, users and passwords stay), or --insecure (neither).',
   ]);
 }
@@ -167,7 +167,7 @@ export function checkStart(config: Config, { hasDefaultPasswords }: { readonly h
   const { values, spelling } = config;
   if (!hasDefaultPasswords || values.Insecure || values.AllowDefaultPasswords || isLoopback(values.NodeIp)) return;
   throw new ConfigError([
-    `${spelling('NodeIp')} ${values.NodeIp} can be reached from other machines, and the user admin or ops still has the default password, or an empty one. `
-    + 'Start on 127.0.0.1 and change the passwords, or set SERVER_DEFAULT_ADMIN_PASSWORD and SERVER_DEFAULT_OPS_PASSWORD before the first start on a directory, or allow it with --allow-default-passwords.',
+    `${spelling('NodeIp')} ${values.NodeIp} is reachable from other machines, and the user admin or ops still has the default password or an empty one. `
+    + 'Start on 127.0.0.1 and change the passwords, or set SERVER_DEFAULT_ADMIN_PASSWORD and SERVER_DEFAULT_OPS_PASSWORD before the first start on a directory, or permit them with --allow-default-passwords.',
   ]);
 }

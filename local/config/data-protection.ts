@@ -10,6 +10,6 @@ export async function dataProtectionToken(values: Values): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).replace(/\r?\n$/, '');
   } catch (error) {
-    throw new CommandError('token_unreadable', `The data-protection token could not be read from ${file} (${(error as NodeJS.ErrnoException).code}). Check the path and who may read it.`, EXIT.failed);
+    throw new CommandError('token_unreadable', `The data-protection token could not be read from ${file} (${(error as NodeJS.ErrnoException).code}). Check the path and the file permissions.`, EXIT.failed);
   }
 }

@@ -77,7 +77,7 @@ function readFile({ readFile: read }: ConfigSources, { file, spelling }: Place, 
   } catch (error) {
     throw new ConfigError([`The configuration file ${file} can't be read: ${error instanceof Error ? error.message : String(error)}.`], file);
   }
-  if (text === null && spelling !== null) throw new ConfigError([`The configuration file ${file} is not there. Create it, or leave out ${spelling}.`], file);
+  if (text === null && spelling !== null) throw new ConfigError([`The configuration file ${file} does not exist. Create it, or leave out ${spelling}.`], file);
   return text === null ? null : readYaml(text, file, names);
 }
 
@@ -85,7 +85,7 @@ function configOf(merged: Merged, file: string | null, reread: () => Config): Co
   const { settings, unknown } = merged;
   const values = Object.fromEntries([...settings].map(([name, { value }]) => [name, value])) as Values;
   const given = (name: OptionName) => settings.get(name)!.source !== '<DEFAULT>';
-  if (unknown.length > 0 && !values.AllowUnknownOptions) throw new ConfigError([...unknown, 'To start all the same, add --allow-unknown-options.']);
+  if (unknown.length > 0 && !values.AllowUnknownOptions) throw new ConfigError([...unknown, 'To start anyway, add --allow-unknown-options.']);
   const warnings = [...merged.warnings, ...unknown];
   const config: Config = {
     values, settings, file, warnings, given, reread,

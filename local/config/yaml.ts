@@ -20,14 +20,14 @@ const SUGGESTIONS_MAX = 50;
  * line and cause for what is no such file.
  */
 export function readYaml(text: string, file: string, names: Names): Reading {
-  if (text.length > YAML_LENGTH_MAX) throw new ConfigError([`${file} is larger than ${YAML_LENGTH_MAX} characters: that is no configuration file.`], file);
+  if (text.length > YAML_LENGTH_MAX) throw new ConfigError([`${file} is larger than ${YAML_LENGTH_MAX} characters: that is too large for a configuration file.`], file);
   const lines = new LineCounter();
   const [document] = parseAllDocuments(text, { schema: 'failsafe', lineCounter: lines, uniqueKeys: false, prettyErrors: false });
   if (document === undefined) return NOTHING;
   const [error] = document.errors;
   if (error !== undefined) {
     const { line, col } = lines.linePos(error.pos[0]);
-    throw new ConfigError([`${file} is no valid YAML: ${causeOf(error.message)} (line ${line}, column ${col}).`], file);
+    throw new ConfigError([`${file} is not valid YAML: ${causeOf(error.message)} (line ${line}, column ${col}).`], file);
   }
   if (!isMap(document.contents)) throw new ConfigError([`${file}:${lineOf(document.contents, lines)} must be a mapping of options, such as "NodePort: 2113", not ${kindOf(document.contents)}.`], file);
   const reader = new YamlReader(document, file, names, lines);
@@ -96,7 +96,7 @@ class YamlReader implements Reading {
     const key = name.toLowerCase();
     const first = this.#seen.get(key);
     this.#seen.set(key, first ?? line);
-    if (first !== undefined) this.problems.push(`${shown(name)} is given twice in ${this.#file}, in lines ${first} and ${line}.`);
+    if (first !== undefined) this.problems.push(`${shown(name)} is set twice in ${this.#file}, in lines ${first} and ${line}.`);
     return first !== undefined;
   }
 
@@ -141,7 +141,7 @@ export function readConfigFile(path: string): string | null {
   }
   try {
     const found = fstatSync(file);
-    if (!found.isFile()) throw new Error('it is no file');
+    if (!found.isFile()) throw new Error('it is not a file');
     if (found.size > YAML_LENGTH_MAX) throw new Error(`it has ${found.size} bytes, and a configuration file has at most ${YAML_LENGTH_MAX}`);
     return readFileSync(file, 'utf8');
   } finally {

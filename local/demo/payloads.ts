@@ -53,7 +53,7 @@ async function loadExamples(): Promise<Example[]> {
     const bytes = packed === null ? await readFile(fileURLToPath(import.meta.resolve(`${PACKAGE}/api.github.com/index.json`))) : await promisify(gunzip)(await readFile(packed));
     return JSON.parse(bytes.toString()) as Example[];
   } catch (error) {
-    throw new CommandError('payloads_missing', `The payloads can't be read (${(error as Error).message}). Install them again: npm ci in a checkout, else the package.`, EXIT.failed);
+    throw new CommandError('payloads_missing', `The payloads can't be read (${(error as Error).message}). Reinstall them: npm ci in a checkout, otherwise the package.`, EXIT.failed);
   }
 }
 

@@ -14,7 +14,7 @@ const WORDS: Readonly<Record<string, number>> = { any: ANY, none: NO_STREAM, exi
 export function expectedNumber(expected: Expected = 'any'): number {
   const number = typeof expected === 'number' ? expected : WORDS[expected];
   if (number === undefined || !Number.isSafeInteger(number) || (typeof expected === 'number' && expected < 0)) {
-    throw new SkuaError('invalid_expected_version', `'${String(expected)}' can't be expected of a stream: give the version of its last event, or any, none or exists.`, { expected });
+    throw new SkuaError('invalid_expected_version', `'${String(expected)}' is not a valid expectation: give the version of the last event, or any, none or exists.`, { expected });
   }
   return number;
 }
@@ -29,7 +29,7 @@ export function bytesEvents(events: NewEvent | readonly NewEvent[]): BytesEvent[
 function bytesEvent(event: NewEvent, index: number): BytesEvent {
   const { type, data, metadata, id = crypto.randomUUID() } = event ?? {};
   // Of another type the core would look at its length, or at its bytes.
-  if (typeof type !== 'string' || typeof id !== 'string') throw invalidEvent(index, 'needs a type, and an id that is a text');
+  if (typeof type !== 'string' || typeof id !== 'string') throw invalidEvent(index, 'needs a type, and an id that is a string');
   const isJson = data !== undefined && !(data instanceof Uint8Array);
   return { id, type, isJson, data: payload(data, index, 'data'), metadata: payload(metadata, index, 'metadata') };
 }
@@ -42,9 +42,9 @@ function payload(value: unknown, index: number, what: string): Uint8Array {
   try {
     text = JSON.stringify(value);
   } catch (error) {
-    throw invalidEvent(index, `has ${what} that are no JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw invalidEvent(index, `has ${what} that is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
-  if (text === undefined) throw invalidEvent(index, `has ${what} that are no JSON: a ${typeof value}`);
+  if (text === undefined) throw invalidEvent(index, `has ${what} that is not JSON: a ${typeof value}`);
   return encodeText(text);
 }
 

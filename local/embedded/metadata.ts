@@ -11,7 +11,7 @@ const ACCESS: readonly (readonly [keyof AccessList, string])[] = [['read', '$r']
 /** What is in force, as the store understands it, and the keys that are the user's own. */
 export async function readMetadata(store: EventStore, stream: string): Promise<RecordedMetadata> {
   const { metadata, metadataVersion, isTombstoned } = await store.streamInfo(stream);
-  if (isTombstoned) throw new SkuaError('stream_deleted', `The stream ${stream} was deleted for ever: it has no metadata.`, { stream });
+  if (isTombstoned) throw new SkuaError('stream_deleted', `The stream ${stream} was hard-deleted: it has no metadata.`, { stream });
   const last = metadataVersion < 0 ? null : await lastEvent(store, metastreamOf(stream));
   // Others may have written meanwhile: then both parts are read once more, until they are of one version.
   if (last !== null && last.number !== metadataVersion) return readMetadata(store, stream);
@@ -44,7 +44,7 @@ export function metadataEvent(stream: string, metadata: StreamMetadata): NewEven
     const value = metadata[name];
     if (value !== undefined && (!Number.isSafeInteger(value) || value < min)) throw new SkuaError('invalid_metadata', `${name} in the metadata of ${stream} is ${value}; it must be a whole number of ${min} or more.`, { stream, key });
   }
-  for (const key of Object.keys(own)) if (key.startsWith('$')) throw new SkuaError('invalid_metadata', `${key} can't be a key of one's own in the metadata of ${stream}: those that begin with $ are the system's.`, { stream, key });
+  for (const key of Object.keys(own)) if (key.startsWith('$')) throw new SkuaError('invalid_metadata', `${key} can't be a custom key in the metadata of ${stream}: keys starting with $ are reserved.`, { stream, key });
   const list = access === undefined ? undefined : Object.fromEntries(ACCESS.flatMap(([name, key]) => (access[name] === undefined ? [] : [[key, access[name]]])));
   return { type: METADATA_TYPE, data: { ...own, ...Object.fromEntries(NUMBERS.map(([name, key]) => [key, metadata[name]])), $acl: list } };
 }

@@ -21,7 +21,7 @@ const CACHE_BYTES_MIN = 1_048_576;
 export async function openStore(options: OpenStoreOptions): Promise<Store> {
   const { directory, memory, bucket, endpoint, region, upkeep = true, chunkBytes, cacheBytes, onLog } = options as Partial<Record<keyof AllOptions, unknown>> as AllOptions;
   const places = [directory, memory === true ? true : undefined, bucket].filter((place) => place !== undefined);
-  if (places.length !== 1) throw new SkuaError('bad_option', 'Say where the store lies: { directory }, { memory: true } or { bucket }, and one of them only.');
+  if (places.length !== 1) throw new SkuaError('bad_option', 'Set exactly one of { directory }, { memory: true } and { bucket }.');
   checkText('directory', directory);
   checkText('bucket', bucket);
   checkBytes('chunkBytes', chunkBytes, CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
@@ -49,7 +49,7 @@ interface AllOptions {
 }
 
 function checkText(option: string, value: string | undefined): void {
-  if (value !== undefined && (typeof value !== 'string' || value === '')) throw new SkuaError('bad_option', `${option} must be a text that is not empty.`, { option, value });
+  if (value !== undefined && (typeof value !== 'string' || value === '')) throw new SkuaError('bad_option', `${option} must be a non-empty string.`, { option, value });
 }
 
 function checkBytes(option: string, value: number | undefined, min: number, max: number): void {

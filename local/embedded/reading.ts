@@ -96,7 +96,7 @@ function checkLimit(limit: number): void {
 
 function checkedPlace(place: Position | 'start' | 'end'): Position | 'start' | 'end' {
   if (place === 'start' || place === 'end' || (Number.isSafeInteger(place?.commit) && Number.isSafeInteger(place.prepare))) return place;
-  throw new SkuaError('invalid_position', 'A position is start, end, or what an event has as its position: { commit, prepare }.', {});
+  throw new SkuaError('invalid_position', 'A position is start, end, or the position of an event: { commit, prepare }.', {});
 }
 
 /** What readers don't ask for is not delivered: the system writes more events than most programs, and of a filter that wants none of them a page says nothing. */
@@ -105,7 +105,7 @@ async function filterOf({ filter, system = false }: { readonly filter?: Filter; 
   const { on, prefixes, pattern } = filter;
   if (on !== 'stream' && on !== 'type') throw badFilter(`on is '${String(on)}'; it must be stream or type`);
   if ((prefixes === undefined) === (pattern === undefined)) throw badFilter('give it either prefixes or a pattern');
-  if (prefixes !== undefined && (!Array.isArray(prefixes) || prefixes.length === 0 || prefixes.length > PREFIXES_MAX || prefixes.some((prefix) => typeof prefix !== 'string' || prefix === ''))) throw badFilter(`prefixes must be 1 to ${PREFIXES_MAX} texts, none of them empty`);
+  if (prefixes !== undefined && (!Array.isArray(prefixes) || prefixes.length === 0 || prefixes.length > PREFIXES_MAX || prefixes.some((prefix) => typeof prefix !== 'string' || prefix === ''))) throw badFilter(`prefixes must be 1 to ${PREFIXES_MAX} non-empty strings`);
   return { filter: { on, ...(prefixes !== undefined && { prefixes }), ...(pattern !== undefined && { regex: await expressionOf(pattern, OWNER) }), excludeSystemEvents: !system } };
 }
 

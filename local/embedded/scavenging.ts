@@ -38,7 +38,7 @@ export async function scavengeNow(parts: ScavengingParts, options: ScavengeOptio
     const { bytesReclaimed: freed } = await completionIn(parts.store, last.scavengeId, { waitMs: HISTORY_WAIT_MS, clock: parts.clock, signal: parts.closing });
     bytesFreed = bytesFreed === null || freed === null ? null : bytesFreed + freed;
     if (last.olderPoint !== undefined && runs < RUNS_MAX) continue;
-    if (last.olderPoint !== undefined) throw new SkuaError('scavenge_failed', 'Others begin scavenges all the time, so that none went up to the time of the call: try again.', { scavengeId: last.scavengeId });
+    if (last.olderPoint !== undefined) throw new SkuaError('scavenge_failed', 'Other processes keep starting scavenges, so none covered the time of this call: try again.', { scavengeId: last.scavengeId });
     return { id: last.scavengeId, bytesFreed, elapsedMs: parts.clock.monotonicMs() - startedMs, goneBy: last.traces === undefined ? null : new Date(last.traces.untilMs) };
   }
 }
@@ -53,7 +53,7 @@ async function oneRun(parts: ScavengingParts, { signal, onProgress, ...asked }: 
   try {
     const last = await untilEnded(parts, scavengeId, onProgress);
     if (signal?.aborted === true && last.result !== 'Success') throw signal.reason;
-    if (closing.aborted && last.result !== 'Success') throw new SkuaError('store_closed', 'The store was closed while it was scavenged; the next scavenge goes on.');
+    if (closing.aborted && last.result !== 'Success') throw new SkuaError('store_closed', 'The store was closed during a scavenge; the next scavenge resumes it.');
     if (last.result !== 'Success') throw new SkuaError(last.result === 'Stopped' ? 'aborted' : 'scavenge_failed', last.error ?? 'The scavenge was stopped.', { scavengeId });
     return last;
   } finally {
@@ -73,7 +73,7 @@ async function untilEnded({ scavenger, store, clock, idle, refresh, closing }: S
       const { result, error } = await completionIn(store, scavengeId, { clock, signal: closing });
       return { scavengeId, result: result === 'Success' || result === 'Stopped' ? result : 'Errored', error };
     }
-    if (refresh !== undefined && closing.aborted) throw new SkuaError('store_closed', 'The store was closed while it was scavenged; whoever carries it on goes on.');
+    if (refresh !== undefined && closing.aborted) throw new SkuaError('store_closed', 'The store was closed during a scavenge; the process that runs it continues.');
     const progress = scavenger.progress();
     if (progress !== null && progress.scavengeId === scavengeId) onProgress?.(progressOf(progress));
     await clock.sleep(LOOK_MS, refresh === undefined ? ended.signal : closing);

@@ -94,7 +94,7 @@ export class OpenedStore implements Store {
   async scavenge(options: ScavengeOptions = {}): Promise<ScavengeResult> {
     this.#checkOpen();
     const { scavenger, store, idle, refresh } = this.#backend;
-    if (this.#isScavenging) throw new SkuaError('scavenge_in_progress', 'A scavenge of this store is running: wait for its end, or stop it by its signal.', { scavengeId: scavenger.current() });
+    if (this.#isScavenging) throw new SkuaError('scavenge_in_progress', 'A scavenge of this store is running: wait until it has finished, or stop it with its signal.', { scavengeId: scavenger.current() });
     this.#isScavenging = true;
     try {
       return await scavengeNow({ scavenger, store, clock: systemClock, closing: this.#closing.signal, ...(idle !== undefined && { idle }), ...(refresh !== undefined && { refresh }) }, options);
@@ -112,7 +112,7 @@ export class OpenedStore implements Store {
   async proveErased({ stream, events = [], signal }: ProveErasedOptions): Promise<ErasureProof> {
     this.#checkOpen();
     signal?.throwIfAborted();
-    if (stream === undefined && events.length === 0) throw new SkuaError('bad_option', 'There is nothing to look for: name a stream or the ids of events.');
+    if (stream === undefined && events.length === 0) throw new SkuaError('bad_option', 'Nothing to search for: name a stream or event ids.');
     const refusal = stream === undefined ? null : checkReadableName(stream);
     if (refusal !== null) throw refusal;
     idNeedles(events);
@@ -149,7 +149,7 @@ export class OpenedStore implements Store {
   }
 
   #checkOpen(): void {
-    if (this.#closed !== null) throw new SkuaError('store_closed', 'The store is closed: open it again.');
+    if (this.#closed !== null) throw new SkuaError('store_closed', 'The store is closed: reopen it.');
   }
 }
 

@@ -52,7 +52,7 @@ export class VersionConflict extends Error {
   readonly actual: bigint | null;
 
   constructor(actual: bigint | null, cause: unknown) {
-    super('The stream is not what was expected of it.', { cause });
+    super('The stream is not at the expected version.', { cause });
     this.actual = actual;
   }
 }
@@ -60,6 +60,6 @@ export class VersionConflict extends Error {
 /** The stream was deleted for ever: it is never read nor written again. */
 export class StreamGone extends Error {
   constructor(cause: unknown) {
-    super('The stream was deleted for ever.', { cause });
+    super('The stream was hard-deleted.', { cause });
   }
 }

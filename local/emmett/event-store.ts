@@ -135,12 +135,12 @@ async function told<T>(stream: string, work: () => Promise<T>): Promise<T> {
 }
 
 function goneError(stream: string, error: unknown): unknown {
-  return error instanceof StreamGone ? new SkuaEventStoreError('stream_deleted', 410, `The stream '${stream}' was deleted for ever: use another name.`, error.cause) : error;
+  return error instanceof StreamGone ? new SkuaEventStoreError('stream_deleted', 410, `The stream '${stream}' was hard-deleted: use another name.`, error.cause) : error;
 }
 
 /** Throws `invalid_event_number`. */
 function checkNumber(name: string, value: unknown): void {
-  if (typeof value !== 'bigint' || value < 0n || value > VERSION_MAX) throw new SkuaEventStoreError('invalid_event_number', 400, `${name} is ${String(value)}: it has to be a bigint from 0n to ${VERSION_MAX}n.`);
+  if (typeof value !== 'bigint' || value < 0n || value > VERSION_MAX) throw new SkuaEventStoreError('invalid_event_number', 400, `${name} is ${String(value)}: it must be a bigint from 0n to ${VERSION_MAX}n.`);
 }
 
 /** Throws `invalid_expected_version`. */
@@ -153,5 +153,5 @@ function expectedOf(version: ExpectedStreamVersion): Expected {
     default:
   }
   if (typeof version === 'bigint' && version >= 0n && version <= VERSION_MAX) return version;
-  throw new SkuaEventStoreError('invalid_expected_version', 400, `expectedStreamVersion is ${String(version)}: it has to be a bigint that a read gave, or one of Emmett's constants.`);
+  throw new SkuaEventStoreError('invalid_expected_version', 400, `expectedStreamVersion is ${String(version)}: it must be a bigint that a read returned, or one of Emmett's constants.`);
 }

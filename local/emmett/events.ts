@@ -15,7 +15,7 @@ type Metadata = Readonly<Record<string, unknown>>;
 export function outgoing(event: Event, index: number): OutgoingEvent {
   if (typeof event?.type !== 'string' || event.type === '') throw invalid(index, 'has no type');
   const { metadata } = event as { readonly metadata?: unknown };
-  if (metadata !== undefined && metadata !== null && !isRecord(metadata)) throw invalid(index, 'has metadata that are no object');
+  if (metadata !== undefined && metadata !== null && !isRecord(metadata)) throw invalid(index, 'has metadata that is not an object');
   // What every reader is told anew.
   const { messageId, streamName: _, streamPosition, globalPosition, ...own } = metadata ?? {};
   // Metadata of an event that was read, passed on to a new one: that is another event, which has to have another id.
@@ -29,7 +29,7 @@ export function outgoing(event: Event, index: number): OutgoingEvent {
 
 function idOf(messageId: unknown, index: number): string {
   if (messageId === undefined || messageId === null) return randomUUID();
-  if (typeof messageId !== 'string' || !UUID.test(messageId) || messageId === NO_UUID) throw invalid(index, 'has a messageId in its metadata that is no UUID: it would be its id');
+  if (typeof messageId !== 'string' || !UUID.test(messageId) || messageId === NO_UUID) throw invalid(index, 'has a messageId in its metadata, which becomes its id, that is not a UUID');
   return messageId.toLowerCase();
 }
 

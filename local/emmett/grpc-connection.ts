@@ -56,7 +56,7 @@ export function grpcConnection(client: OfficialClient): Connection {
       if (error instanceof VersionConflict) return error.actual;
       throw error;
     }
-    throw new Error(`The server took a write to '${stream}' that expects a version which no stream has.`);
+    throw new Error(`The server accepted a write to '${stream}' that expects an impossible version.`);
   }
 
   async function append(stream: string, events: readonly OutgoingEvent[], expected: Expected): Promise<Appended> {

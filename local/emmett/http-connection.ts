@@ -188,11 +188,11 @@ function passingOf(error: unknown): Passing | null {
 }
 
 function unreachable(cause: unknown): SkuaEventStoreError {
-  return new SkuaEventStoreError('unreachable', 503, 'The server did not answer. Whether a write came through is not known: repeat it with the same messageId in its metadata.', cause);
+  return new SkuaEventStoreError('unreachable', 503, 'The server did not answer. It is not known whether a write succeeded: repeat it with the same messageId in its metadata.', cause);
 }
 
 function unexpected({ status }: Response, why: string): SkuaEventStoreError {
-  return new SkuaEventStoreError('unexpected_reply', 502, `The reply with status ${status} is none of an event store: ${why}. Check the address.`);
+  return new SkuaEventStoreError('unexpected_reply', 502, `The reply with status ${status} is not from an event store: ${why}. Check the address.`);
 }
 
 /** Whether the reply says that there is no such stream, or event; any other 404 is of something else that listens there. */

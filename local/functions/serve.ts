@@ -87,13 +87,13 @@ class Served implements ServedFunctions {
     const requestPath = (request.url ?? '/').split('?', 1)[0]!;
     if (requestPath === '/tick') return this.#serveTick(request, reply);
     const body = await bodyOf(request);
-    if (body === null) return sendProblem(reply, 413, 'The body is longer than the platform takes.');
+    if (body === null) return sendProblem(reply, 413, 'The body is larger than the platform accepts.');
     const outcome = await this.#pools[functionOf(requestPath)].invoke(httpEventOf(request, body, this.#options.clock.nowMs()), HTTP_TIMEOUT_MS);
     if (outcome?.kind === 'result') return sendResult(reply, outcome.value);
     this.#complain(functionOf(requestPath), outcome);
     // What a function URL answers.
     if (outcome === null) sendProblem(reply, 429, 'Too many calls wait for this function.');
-    else sendProblem(reply, outcome.kind === 'timed-out' ? 504 : 502, 'The function did not answer. Its output has the reason.');
+    else sendProblem(reply, outcome.kind === 'timed-out' ? 504 : 502, 'The function did not answer. See its output for the reason.');
   }
 
   async #serveTick(request: http.IncomingMessage, reply: http.ServerResponse): Promise<void> {
@@ -101,7 +101,7 @@ class Served implements ServedFunctions {
     request.resume();
     const outcome = await this.tick();
     if (outcome?.kind === 'result') sendResult(reply, { statusCode: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(outcome.value) });
-    else sendProblem(reply, 502, 'The tick failed. Its output has the reason.');
+    else sendProblem(reply, 502, 'The tick failed. See its output for the reason.');
   }
 
   tick(): Promise<Outcome | null> {

@@ -159,7 +159,7 @@ class Connections implements Http2Side {
     session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, fields: string[]) => this.#stream(connection, stream, headers, fields));
     // What breaks the rules ends the connection; the library tells the client.
     session.on('error', (error: Error) => {
-      this.#options.log.debug('a connection of HTTP/2 failed', { address: socket.remoteAddress, reason: error.message });
+      this.#options.log.debug('an HTTP/2 connection failed', { address: socket.remoteAddress, reason: error.message });
       // Until it is written, a trace holds what was called: here the library's own session, which for want of a client's ACK of its settings would keep session and error for ever.
       error.stack = error.message;
     });
@@ -216,7 +216,7 @@ class Connections implements Http2Side {
       if (connection.session.closed) return;
       connection.session.close();
       this.#options.meter?.count('eventstore_http_connections_refused_total', 1, { limit: 'streams' });
-      this.#options.log.debug('a connection of HTTP/2 was told to go: too many streams of its address wait to begin', { address: connection.address });
+      this.#options.log.debug('an HTTP/2 connection was asked to close: too many streams of its address are waiting', { address: connection.address });
     }
   }
 
@@ -251,7 +251,7 @@ class Connections implements Http2Side {
     });
     calls.add(call);
     this.#parts.guard.run(stream, () => this.#options.grpc(call).then((ending) => call.finish(ending), (error: unknown) => {
-      this.#options.log.error('a call of gRPC failed', { path, error });
+      this.#options.log.error('a gRPC call failed', { path, error });
       call.finish({ status: STATUS.unknown, message: 'Exception was thrown by handler.', trailers: {} });
     }));
   }

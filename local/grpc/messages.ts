@@ -94,7 +94,7 @@ export class Messages {
 }
 
 function lengthOf(bytes: Uint8Array, at: number): number {
-  if (bytes[at] !== 0) throw new GrpcError(STATUS.unimplemented, 'Compressed messages are not understood here: send them as they are.', { 'grpc-accept-encoding': 'identity' });
+  if (bytes[at] !== 0) throw new GrpcError(STATUS.unimplemented, 'Compressed messages are not supported: send them uncompressed.', { 'grpc-accept-encoding': 'identity' });
   const length = ((bytes[at + 1]! << 24) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 8) | bytes[at + 4]!) >>> 0;
   if (length > MESSAGE_BYTES_MAX) throw new GrpcError(STATUS.resourceExhausted, 'Received message exceeds the maximum configured message size.');
   return length;

@@ -51,7 +51,7 @@ export class CountedCall {
   /** Who calls: it counts for that caller from now on. Errors: `too_busy`. */
   calledBy(caller: string): void {
     if (this.#isOver || this.#caller === caller) return;
-    if (!this.#known.tryTake(caller)) throw new SkuaError('too_busy', 'Too many calls are under way, and this caller has more than its part of them. End some, or try again in a moment.', { limit: this.#known.total });
+    if (!this.#known.tryTake(caller)) throw new SkuaError('too_busy', 'Too many calls are in progress, and this caller has more than its share. End some, or try again in a moment.', { limit: this.#known.total });
     this.#giveBack();
     this.#caller = caller;
   }

@@ -19,7 +19,7 @@ export class TrustedProxies {
     this.#isEmpty = ranges.length === 0;
     for (const text of ranges) {
       const range = rangeOf(text);
-      if (range === null) throw new Error(`${text} is no address or range of addresses.`);
+      if (range === null) throw new Error(`${text} is not an address or address range.`);
       const { address, family, prefix } = range;
       if (prefix === null) this.#ranges.addAddress(address, family);
       else this.#ranges.addSubnet(address, prefix, family);

@@ -117,7 +117,7 @@ export class Guard {
     }
     if (this.#lines++ >= LINES_MAX) this.#linesLeftOut++;
     else {
-      log.error('what ran for a connection failed, which ended it', { address, error, ...(this.#linesLeftOut > 0 && { linesLeftOut: this.#linesLeftOut }) });
+      log.error('a handler of a connection failed; the connection was closed', { address, error, ...(this.#linesLeftOut > 0 && { linesLeftOut: this.#linesLeftOut }) });
       this.#linesLeftOut = 0;
     }
   }

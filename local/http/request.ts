@@ -364,9 +364,9 @@ function tooLarge(bytesMax: number): SkuaError {
 }
 
 function notWanted(): SkuaError {
-  return new SkuaError('aborted', 'The rest of the body is not wanted.');
+  return new SkuaError('aborted', 'The rest of the body is not needed.');
 }
 
 function clientGone(): SkuaError {
-  return new SkuaError('aborted', 'The client went away before it had sent the whole request.');
+  return new SkuaError('aborted', 'The client disconnected before it had sent the whole request.');
 }

@@ -54,7 +54,7 @@ function pathOfUrl(url: string): string {
   try {
     return fileURLToPath(url);
   } catch (error) {
-    throw new UsageError(`${url} is no address of a file: ${(error as Error).message}.`);
+    throw new UsageError(`${url} is not the address of a file: ${(error as Error).message}.`);
   }
 }
 
@@ -73,7 +73,7 @@ function isFolder(place: string): boolean {
   try {
     return fs.statSync(place).isDirectory();
   } catch (error) {
-    if (systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR') throw new SkuaError('file_not_found', `There is no file ${place}.`, { path: place });
+    if (systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR') throw new SkuaError('file_not_found', `${place} does not exist.`, { path: place });
     throw storageError(error, place);
   }
 }
@@ -107,7 +107,7 @@ async function openObjectNamed(given: string, { 's3-endpoint': endpoint, 's3-reg
   const info = key === '' || given.endsWith('/') ? null : await objects.head(key);
   if (info === null) {
     await objects.close();
-    if (named !== null) throw new SkuaError('file_not_found', `There is no object ${given}.`, { path: given });
+    if (named !== null) throw new SkuaError('file_not_found', `The object ${given} does not exist.`, { path: given });
     const folder = await openObjects(place);
     return { kind: 'folder', place: folder.place, objects: folder, close: () => folder.close() };
   }

@@ -31,7 +31,7 @@ function linePart(path: string, bytes: Uint8Array, offset: number): Part {
   } catch {
     // Told below.
   }
-  if (line === null || typeof line !== 'object') return { kind: 'damage', offset, error: new SkuaError('bad_json', `${path} has a line at offset ${offset} that is none of a log.`, { offset }) };
+  if (line === null || typeof line !== 'object') return { kind: 'damage', offset, error: new SkuaError('bad_json', `${path} has a line at offset ${offset} that is not a log line.`, { offset }) };
   const { '@t': time, '@l': level, '@mt': message, '@x': exception, SourceContext: _, ProcessId: processId, ...rest } = line;
   const text = (value: unknown) => (value === undefined || value === null ? null : typeof value === 'string' ? value : JSON.stringify(value));
   return {

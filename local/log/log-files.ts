@@ -69,7 +69,7 @@ export class LogFiles {
     let isTroubled = false;
     const family = (name: string) => new LogFamily({
       ...settings, name, ending: '.json', nowMs, waitingBytesMax: WAITING_BYTES_MAX,
-      lostLine: (lines) => jsonLine({ atMs: nowMs(), level: 'warn', message: 'lines were left out: the disk of the log files failed or is too slow', fields: { lines } }),
+      lostLine: (lines) => jsonLine({ atMs: nowMs(), level: 'warn', message: 'lines were dropped: the disk of the log files failed or is too slow', fields: { lines } }),
       onTrouble: (error) => {
         if (!isTroubled) onTrouble(path.join(settings.folder, name), error);
         isTroubled = true;

@@ -106,7 +106,7 @@ class ConsoleAndFiles implements NodeLog {
   }
 
   #warnOfFiles(file: string, error: unknown): void {
-    const event: LogEvent = { atMs: this.#nowMs(), level: 'warn', message: 'log files can not be written; they are tried again every minute, and lines until then are on stderr only', fields: { file, error } };
+    const event: LogEvent = { atMs: this.#nowMs(), level: 'warn', message: 'log files cannot be written; retrying every minute, and until then lines go to stderr only', fields: { file, error } };
     if (this.#level !== 'off') this.#writeConsole(event, () => jsonLine(event));
   }
 }

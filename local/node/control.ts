@@ -95,7 +95,7 @@ export class SingleNode implements NodeControl {
   reload(): Promise<ReloadResult> { return this.#parts.reload(); }
   mergeIndexes(): string { return this.#open!.mergeIndexes(); }
   setPriority(priority: number): void | Promise<void> { this.#priority = priority; }
-  resign(): string | Promise<string> { return 'This is a single node: there is no other that could lead, so it goes on as it is.'; }
+  resign(): string | Promise<string> { return 'This is a single node: no other node could lead, so nothing changes.'; }
 }
 
 /** Before this much of a phase has passed its rate says nothing. */

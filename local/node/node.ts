@@ -400,7 +400,7 @@ class Node implements RunningNode {
     const certificates = this.#certificates;
     return createReloader<Values>({
       config, log,
-      certificates: certificates.mode !== 'certificates' ? { skipped: certificates.mode === 'off' ? 'TLS is off' : 'the development certificate is made at the start' } : {
+      certificates: certificates.mode !== 'certificates' ? { skipped: certificates.mode === 'off' ? 'TLS is off' : 'the development certificate is created at startup' } : {
         inForce: certificates.set,
         load: async (values) => (await import('../tls/load-certificates.ts')).loadConfigured(values, this.#world.machineClock.nowMs()),
         use: (set) => {
@@ -432,7 +432,7 @@ class Node implements RunningNode {
   }
 
   async reopen(between: () => Promise<void> = async () => {}): Promise<void> {
-    if (this.#isMember || this.#values.Storage !== null) throw new TypeError('Only a single node whose files are its own can open its store again.');
+    if (this.#isMember || this.#values.Storage !== null) throw new TypeError('Only a single node with its own files can reopen its store.');
     const settings = await backupSettings(this.#values);
     this.#refuseCalls();
     this.#readiness = new Readiness(this.#world.machineClock);

@@ -64,7 +64,7 @@ export function createReloader<Values>({ config: first, certificates: source, ap
       return result;
     } catch (error) {
       const failed = reloadFailed(error);
-      log.error('the configuration was not reloaded: everything stays as it was', { trigger, ...failed.data });
+      log.error('the configuration was not reloaded: nothing was changed', { trigger, ...failed.data });
       throw failed;
     }
   }

@@ -17,7 +17,7 @@ const REMIND_MS = 3_600_000;
 export async function watchInsecure(address: string, { clock, log, signal }: Pick<SecurityParts, 'clock' | 'log'> & { readonly signal: AbortSignal }): Promise<void> {
   if (isLoopback(address)) return;
   while (!signal.aborted) {
-    log.warn('security is off, and other machines reach this node: whoever does may read, delete and shut down. Start it without --insecure, or let only those reach it who may do everything', { address });
+    log.warn('security is off, and other machines can reach this node: anyone who does can read, delete and shut down. Start it without --insecure, or restrict access to it', { address });
     await clock.sleep(REMIND_MS, signal);
   }
 }
@@ -65,7 +65,7 @@ export async function startSecurity({ config, directory, store, written, upToDat
   checkStart(config, { hasDefaultPasswords });
   await security.start();
   if (PasswordFormat === 'strong' && !config.given('PasswordFormat') && await security.hasCompatiblePasswords()) {
-    log.warn('passwords of this directory are of the format of the reference database, and new ones will be strong (scrypt), which it does not read. Set PasswordFormat: compatible if the directory may go back there, else PasswordFormat: strong');
+    log.warn('passwords of this directory are in the format of the reference database, and new ones will be strong (scrypt), which it can\'t read. Set PasswordFormat: compatible if the directory may be used there again, otherwise PasswordFormat: strong');
   }
   return security;
 }

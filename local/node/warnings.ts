@@ -54,10 +54,10 @@ export function warningsOf(facts: WarningFacts): NodeWarning[] {
 
 function accessWarnings({ isInsecure, hasDefaultPasswords, hasTls, isReachable }: WarningFacts): NodeWarning[] {
   const severity = isReachable ? 'error' : 'info';
-  if (isInsecure) return [{ code: 'insecure', severity, message: 'Security is off: whoever reaches the node may do everything.', todo: 'Start it without --insecure, with a certificate, and change the passwords of admin and ops.', view: 'options' }];
+  if (isInsecure) return [{ code: 'insecure', severity, message: 'Security is off: anyone who can reach the node can do anything.', todo: 'Start it without --insecure, with a certificate, and change the passwords of admin and ops.', view: 'options' }];
   const warnings: NodeWarning[] = [];
   if (hasDefaultPasswords) warnings.push({ code: 'default-passwords', severity: isReachable ? 'error' : 'warning', message: 'The user admin or ops has the default password, or an empty one, which everybody knows.', todo: 'Change it: a user by the menu at the top of the page, an administrator among the users.', view: 'users' });
-  if (!hasTls) warnings.push({ code: 'no-tls', severity: isReachable ? 'warning' : 'info', message: 'TLS is off: passwords and events go over the network as they are.', todo: 'Give the node a certificate (CertificateFile) and start it without --disable-tls, or let a proxy on this machine speak TLS for it.', view: 'options' });
+  if (!hasTls) warnings.push({ code: 'no-tls', severity: isReachable ? 'warning' : 'info', message: 'TLS is off: passwords and events are sent in clear text.', todo: 'Give the node a certificate (CertificateFile) and start it without --disable-tls, or let a proxy on this machine terminate TLS.', view: 'options' });
   return warnings;
 }
 
@@ -70,13 +70,13 @@ function expiryWarnings({ nowMs, certificate, licence }: WarningFacts): NodeWarn
   if (certificate !== null) {
     const { notAfterMs, remindDays, isMadeAtStart } = certificate;
     const severity = severityOf(notAfterMs, remindDays);
-    const todo = isMadeAtStart ? 'Start the node again: it makes a new one.' : 'Put a new one in its place, and reload the configuration (POST /admin/reloadconfig).';
+    const todo = isMadeAtStart ? 'Start the node again: it makes a new one.' : 'Replace it, and reload the configuration (POST /admin/reloadconfig).';
     if (severity !== null) warnings.push({ code: 'certificate-expires', severity, message: `The certificate of the node ${untilText(notAfterMs, nowMs)}.`, todo, view: 'overview' });
   }
-  if (licence.refusal !== null) warnings.push({ code: 'licence-refused', severity: 'warning', message: 'Auto-scavenge has no licence, and is off.', todo: licence.refusal, view: 'auto-scavenge' });
+  if (licence.refusal !== null) warnings.push({ code: 'licence-refused', severity: 'warning', message: 'Auto-scavenge has no licence and is off.', todo: licence.refusal, view: 'auto-scavenge' });
   else {
     const severity = licence.expiresAtMs === null ? null : severityOf(licence.expiresAtMs, LICENCE_REMIND_DAYS);
-    if (severity !== null) warnings.push({ code: 'licence-expires', severity, message: `The licence key ${untilText(licence.expiresAtMs!, nowMs)}.`, todo: 'Set another one in Licensing:LicenseKey, and start the node again.', view: 'auto-scavenge' });
+    if (severity !== null) warnings.push({ code: 'licence-expires', severity, message: `The licence key ${untilText(licence.expiresAtMs!, nowMs)}.`, todo: 'Set a new one in Licensing:LicenseKey and restart the node.', view: 'auto-scavenge' });
   }
   return warnings;
 }
@@ -87,40 +87,40 @@ function untilText(endsMs: number, nowMs: number): string {
 }
 
 function diskWarnings({ disk, isInMemory }: WarningFacts): NodeWarning[] {
-  if (isInMemory) return [{ code: 'in-memory', severity: 'info', message: 'Data is kept in memory, and gone when the node stops.', todo: 'Name a directory with --db to keep it.', view: 'options' }];
+  if (isInMemory) return [{ code: 'in-memory', severity: 'info', message: 'Data is kept in memory and lost when the node stops.', todo: 'Name a directory with --db to keep it.', view: 'options' }];
   if (disk === null || disk.totalBytes === 0) return [];
   const share = disk.freeBytes / disk.totalBytes;
   // A log that goes on needs room for its next chunk, and a scavenge for a copy of one.
   const isShort = disk.freeBytes < 2 * disk.chunkSizeBytes;
   const severity = isShort || share < FREE_ERROR_SHARE ? 'error' : share < FREE_WARN_SHARE ? 'warning' : null;
   if (severity === null) return [];
-  return [{ code: 'disk-nearly-full', severity, message: `The disk of the data has ${Math.floor(share * 100)} % free${isShort ? ', which is less than two chunks' : ''}. Writes are refused when it is full.`, todo: 'Make room: scavenge, remove what is not of the node, or give it a larger disk.', view: 'scavenge' }];
+  return [{ code: 'disk-nearly-full', severity, message: `The data disk has ${Math.floor(share * 100)} % free${isShort ? ', which is less than two chunks' : ''}. Writes are refused when it is full.`, todo: 'Free space: scavenge, remove other files, or use a larger disk.', view: 'scavenge' }];
 }
 
 function backupWarnings({ nowMs, backups, isInMemory }: WarningFacts): NodeWarning[] {
   if (backups === null || isInMemory) return [];
   const { place, newestMs, provenMs } = backups;
-  if (place === null) return [{ code: 'no-backup', severity: 'warning', message: 'The node makes no backups of itself.', todo: 'Set Backup:Repository and Backup:Schedule, or make backups with `skua backup`.', view: 'backups' }];
-  if (newestMs === null) return [{ code: 'no-backup', severity: 'warning', message: 'There is no backup of this node in its repository, as far as it knows.', todo: 'Start one, and set Backup:Schedule.', view: 'backups' }];
+  if (place === null) return [{ code: 'no-backup', severity: 'warning', message: 'The node has no backup repository.', todo: 'Set Backup:Repository and Backup:Schedule, or make backups with `skua backup create`.', view: 'backups' }];
+  if (newestMs === null) return [{ code: 'no-backup', severity: 'warning', message: 'The repository has no known backup of this node.', todo: 'Start one, and set Backup:Schedule.', view: 'backups' }];
   const warnings: NodeWarning[] = [];
   const days = Math.floor((nowMs - newestMs) / DAY_MS);
-  if (days >= BACKUP_DAYS_MAX) warnings.push({ code: 'backup-stale', severity: 'warning', message: `The newest backup of the node is ${days} days old.`, todo: 'Start one, and see in the log why none was made: a schedule that is not set, a scavenge that runs, a repository out of reach.', view: 'backups' });
-  if (provenMs === null || nowMs - provenMs > DRILL_DAYS_MAX * DAY_MS) warnings.push({ code: 'backup-unproven', severity: 'info', message: provenMs === null ? 'No drill has proved yet that a backup can be restored.' : 'It is more than a month since a drill proved that a backup can be restored.', todo: 'Start a drill.', view: 'backups' });
+  if (days >= BACKUP_DAYS_MAX) warnings.push({ code: 'backup-stale', severity: 'warning', message: `The newest backup of the node is ${days} days old.`, todo: 'Start one, and check the log for why none was made: no schedule, a running scavenge, an unreachable repository.', view: 'backups' });
+  if (provenMs === null || nowMs - provenMs > DRILL_DAYS_MAX * DAY_MS) warnings.push({ code: 'backup-unproven', severity: 'info', message: provenMs === null ? 'No backup has been tested by a drill yet.' : 'No backup has been tested by a drill for more than a month.', todo: 'Start a drill.', view: 'backups' });
   return warnings;
 }
 
 function clusterWarnings({ deadMembers, bucketSilentMs }: WarningFacts): NodeWarning[] {
   const warnings: NodeWarning[] = [];
-  if (bucketSilentMs > BUCKET_SILENT_MS_MAX) warnings.push({ code: 'bucket-silent', severity: 'error', message: `The bucket has not answered this member for ${Math.floor(bucketSilentMs / 1_000)} seconds: nothing can be written through it.`, todo: 'Look at the network, and at the credentials of the bucket.', view: 'log' });
-  if (deadMembers.length > 0) warnings.push({ code: 'member-lost', severity: 'warning', message: `${deadMembers.length === 1 ? 'A member of the cluster is' : `${deadMembers.length} members of the cluster are`} not heard of: ${deadMembers.slice(0, 5).join(', ')}.`, todo: 'Start it again, or see why it does not reach the others.', view: 'overview' });
+  if (bucketSilentMs > BUCKET_SILENT_MS_MAX) warnings.push({ code: 'bucket-silent', severity: 'error', message: `The bucket has not answered this member for ${Math.floor(bucketSilentMs / 1_000)} seconds: nothing can be written through it.`, todo: 'Check the network and the credentials of the bucket.', view: 'log' });
+  if (deadMembers.length > 0) warnings.push({ code: 'member-lost', severity: 'warning', message: `${deadMembers.length === 1 ? 'A member of the cluster is' : `${deadMembers.length} members of the cluster are`} unreachable: ${deadMembers.slice(0, 5).join(', ')}.`, todo: 'Restart it, or find out why it can\'t reach the others.', view: 'overview' });
   return warnings;
 }
 
 function otherWarnings({ wasScavenged, chunks, isAuditFailing, logLevel, configuration }: WarningFacts): NodeWarning[] {
   const warnings: NodeWarning[] = configuration.slice(0, CONFIGURATION_MAX).map((message) => ({ code: 'configuration', severity: 'info', message, todo: 'See the options of the node.', view: 'options' }));
-  if (isAuditFailing) warnings.push({ code: 'audit-failing', severity: 'error', message: 'What is done to the node is not being kept: the audit can\'t be written.', todo: 'See in the log why: a full disk, or rights on its folder.', view: 'log' });
-  if (!wasScavenged && chunks > CHUNKS_UNSCAVENGED_MAX) warnings.push({ code: 'never-scavenged', severity: 'info', message: 'No scavenge was ever run: what is deleted or has expired still takes room, and can be read in $all.', todo: 'See by a dry run what one would remove, and set a schedule.', view: 'scavenge' });
-  if (logLevel === 'debug') warnings.push({ code: 'log-level-debug', severity: 'info', message: 'Everything is logged, down to what only helps to find errors.', todo: 'Set the level back to info when it is not needed any more.', view: 'log' });
+  if (isAuditFailing) warnings.push({ code: 'audit-failing', severity: 'error', message: 'The audit can\'t be written: actions are not being recorded.', todo: 'Check the log for the reason, such as a full disk or missing permissions on its folder.', view: 'log' });
+  if (!wasScavenged && chunks > CHUNKS_UNSCAVENGED_MAX) warnings.push({ code: 'never-scavenged', severity: 'info', message: 'No scavenge has ever run: deleted and expired events still use space and can be read in $all.', todo: 'Use a dry run to see what one would remove, and set a schedule.', view: 'scavenge' });
+  if (logLevel === 'debug') warnings.push({ code: 'log-level-debug', severity: 'info', message: 'The log level is Verbose: everything is logged.', todo: 'Set the level back to info when you no longer need it.', view: 'log' });
   if (logLevel === 'off') warnings.push({ code: 'log-off', severity: 'warning', message: 'Nothing is logged.', todo: 'Set LogLevel to Information.', view: 'options' });
   return warnings;
 }

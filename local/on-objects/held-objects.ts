@@ -51,7 +51,7 @@ export class HeldObjects {
   }
 
   #refuseClosed(): void {
-    if (this.#isClosed) throw new SkuaError('store_closed', 'The store is closed: its files are not held any more.');
+    if (this.#isClosed) throw new SkuaError('store_closed', 'The store is closed: its files are no longer held.');
   }
 
   /** What a node asks of jobs here: to back up what is held. */

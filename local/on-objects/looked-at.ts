@@ -53,7 +53,7 @@ export async function withObjectsAt<T>(place: ObjectPlace, io: Io, work: (world:
   const objects = await openObjects(place);
   try {
     if (await newestManifestNumber(objects) === null) {
-      throw new CommandError('store_not_found', `There is no store under ${objects.place}. Name what \`skua start --storage\` was given: s3://bucket/prefix, or a directory of objects.`, EXIT.unreachable);
+      throw new CommandError('store_not_found', `There is no store under ${objects.place}. Name the --storage of \`skua start\`: s3://bucket/prefix, or a directory of objects.`, EXIT.unreachable);
     }
     return await work({ objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log: createLog(io, 'error'), meter: silentMeter });
   } finally {

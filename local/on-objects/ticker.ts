@@ -65,7 +65,7 @@ export class Ticker {
         goesOn = report?.outcome === 'published' && (report.scavenge?.state === 'running' || report.hasMore);
         await this.#parts.onTick?.(report);
       } catch (error) {
-        if (!signal.aborted) log.error('the tick failed; it is tried again', { error });
+        if (!signal.aborted) log.error('the tick failed; will retry', { error });
       }
       if (!goesOn && !signal.aborted) await clock.sleep(EVERY_MS, this.#wake.signal);
     }

@@ -42,7 +42,7 @@ export class ScavengeClient {
   }
 
   last(): Promise<Document<LastDocument>> {
-    return this.#json<LastDocument>('GET', `${PATH}/last`, 'reading the last scavenge');
+    return this.#json<LastDocument>('GET', `${PATH}/last`, 'reading the result of the last scavenge');
   }
 
   /** Null while it is active. */

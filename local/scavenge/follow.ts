@@ -41,7 +41,7 @@ export function isClean({ result, olderPoint }: Ending): boolean {
 
 /** Somebody else writes scavenge points, or stops runs, faster than they are reached. */
 export function tooManyRuns(): CommandError {
-  return new CommandError('scavenge_not_clean', `${UNTIL_CLEAN_RUNS_MAX} runs have ended, and none of them has gone up to its start: something else starts scavenges here, too. Begin at a new point with --fresh.`, EXIT.failed);
+  return new CommandError('scavenge_not_clean', `${UNTIL_CLEAN_RUNS_MAX} runs have finished, and none reached its own start: something else starts scavenges here, too. Start at a new point with --fresh.`, EXIT.failed);
 }
 
 /** What shows a run's progress: a bar on a terminal, lines elsewhere, objects for programs. */
@@ -127,7 +127,7 @@ async function pause(signal: AbortSignal): Promise<void> {
 
 async function endingOf(last: LastDocument, scavengeId: string, completion: CompletionReader): Promise<Ending> {
   if (last.scavengeId !== scavengeId) {
-    throw new CommandError('scavenge_superseded', `The node knows nothing of scavenge ${scavengeId} any more: it was restarted, another one has run since, or it was a dry run that was stopped. Its history is in the stream $scavenges-${scavengeId}.`, EXIT.failed);
+    throw new CommandError('scavenge_superseded', `The node no longer knows scavenge ${scavengeId}: it was restarted, another one has run since, or it was a dry run that was stopped. Its history is in the stream $scavenges-${scavengeId}.`, EXIT.failed);
   }
   const { bytesReclaimed, seconds } = await completion(scavengeId);
   const { olderPoint } = last;
@@ -150,11 +150,11 @@ export function showEnding(ending: Ending, json: boolean, io: Io): ExitCode {
   const time = seconds === null ? '' : ` after ${elapsedText(seconds)}`;
   const space = bytesReclaimed === null ? '' : ` ${bytesText(bytesReclaimed)} reclaimed.`;
   if (isDone && olderPoint !== undefined) {
-    line(io.stdout, `${green(`Done up to ${momentOf(olderPoint)}`)}${time}: scavenge ${scavengeId}.${space} It went ${olderPoint.why === 'unfinished' ? 'on with the scavenge of that moment' : 'to the scavenge point of that moment'}: ${yellow('what was deleted or has expired since needs another')}.`);
+    line(io.stdout, `${green(`Done up to ${momentOf(olderPoint)}`)}${time}: scavenge ${scavengeId}.${space} It ${olderPoint.why === 'unfinished' ? 'resumed the scavenge of that time' : 'used the scavenge point of that time'}: ${yellow('what was deleted or has expired since needs another run')}.`);
   } else if (isDone) line(io.stdout, `${green('Done')}${time}: scavenge ${scavengeId}.${space}`);
-  else if (result === 'Errored') line(io.stdout, `${red('Failed')}${time}: scavenge ${scavengeId}.${space}${error === null ? '' : ` ${error}`} The next start goes on where it failed.`);
-  else line(io.stdout, `${yellow(result)}${time}: scavenge ${scavengeId}.${space} The next start goes on where it stopped.`);
-  if (ending.tracesUntil !== undefined) line(io.stdout, `Traces of what it removed remain in objects that wait for their removal, until ${ending.tracesUntil} at the latest, as long as ticks run.`);
+  else if (result === 'Errored') line(io.stdout, `${red('Failed')}${time}: scavenge ${scavengeId}.${space}${error === null ? '' : ` ${error}`} The next start resumes where it failed.`);
+  else line(io.stdout, `${yellow(result)}${time}: scavenge ${scavengeId}.${space} The next start resumes where it stopped.`);
+  if (ending.tracesUntil !== undefined) line(io.stdout, `Traces of what it removed remain in objects waiting to be removed, until ${ending.tracesUntil} at the latest if ticks run.`);
   if (ending.tracesGone !== undefined) line(io.stdout, `Since ${ending.tracesGone} no object holds a trace of what it removed.`);
   return isDone ? EXIT.ok : EXIT.failed;
 }
@@ -179,10 +179,10 @@ export function showDryRun({ threshold, chunks, totals }: Pick<DryRunReport, 'th
   const untouched = chunks.length - touched.length;
   if (untouched > 0) line(io.stdout, dim(`${counted(untouched, 'chunk file')} with nothing to remove.`));
   if (touched.length > 0) line(io.stdout);
-  const verdict = totals.chunksExecuted === 0 ? 'A scavenge would rewrite nothing'
+  const verdict = totals.chunksExecuted === 0 ? 'A scavenge would not rewrite any chunk'
     : `A scavenge would rewrite ${counted(totals.chunksExecuted, 'chunk file')} of ${countText(totals.chunks)} and give back about ${green(bytesText(totals.bytesReclaimable))} of ${bytesText(totals.bytes)}`;
-  if (totals.redactable > 0) line(io.stdout, `${counted(totals.redactable, 'last event')} of deleted streams would stay without ${totals.redactable === 1 ? 'its' : 'their'} data.`);
-  line(io.stdout, `${verdict}${threshold > 0 ? ` (threshold ${countText(threshold)}: what lighter chunks hold stays on disk)` : ''}. Nothing was changed.`);
+  if (totals.redactable > 0) line(io.stdout, `${counted(totals.redactable, 'last event')} of deleted streams would lose ${totals.redactable === 1 ? 'its' : 'their'} data but stay.`);
+  line(io.stdout, `${verdict}${threshold > 0 ? ` (threshold ${countText(threshold)}: removable events in lighter chunks stay on disk)` : ''}. Nothing was changed.`);
 }
 
 function rowOf({ file, start, end, weight, records, discardable, bytes, bytesReclaimable, wouldExecute }: DryRunChunk): string[] {

@@ -27,25 +27,25 @@ const KEEPS_THRESHOLD = ({ threshold }: OlderPointDocument): string => (threshol
 /** Says of a run that it goes to an older point. */
 export function tellOlderPoint(point: OlderPointDocument, output: Output): void {
   const moment = momentOf(point);
-  const what = point.why === 'unfinished' ? `It goes on with the scavenge of ${moment}` : `It goes to the scavenge point of ${moment}, which no run has reached`;
-  line(output, `${what}, up to that moment (position ${point.position})${KEEPS_THRESHOLD(point)}; what was deleted or has expired since needs another.`);
+  const what = point.why === 'unfinished' ? `It resumes the scavenge of ${moment}` : `It uses the scavenge point of ${moment}, which no run has reached`;
+  line(output, `${what}, up to that time (position ${point.position})${KEEPS_THRESHOLD(point)}; what was deleted or has expired since needs another run.`);
 }
 
 /** What waits, and how to go on with it. */
 export function waitingLines(point: OlderPointDocument, { start, untilClean }: Ways): string[] {
   const moment = momentOf(point);
   return [
-    point.why === 'unfinished' ? `A scavenge waits to go on: it was begun at ${moment}, has not ended, and goes up to that moment (position ${point.position})${KEEPS_THRESHOLD(point)}.`
-      : `A scavenge point of ${moment} (position ${point.position}) waits: no run has reached it, and the next one goes up to that moment${KEEPS_THRESHOLD(point)}.`,
-    `  ${start}  goes ${point.why === 'unfinished' ? 'on with it' : 'there'}; what was deleted or has expired since needs another`,
-    `  ${untilClean}  does that, and then runs the other`,
-    `  ${start} --fresh  ${point.why === 'unfinished' ? 'abandons it and ' : ''}begins at a new point`,
+    point.why === 'unfinished' ? `A scavenge is unfinished: it was started at ${moment} and covers the log up to that time (position ${point.position})${KEEPS_THRESHOLD(point)}.`
+      : `A scavenge point of ${moment} (position ${point.position}) is pending: no run has reached it, and the next one covers the log up to that time${KEEPS_THRESHOLD(point)}.`,
+    `  ${start}  ${point.why === 'unfinished' ? 'resumes it' : 'uses it'}; what was deleted or has expired since needs another run`,
+    `  ${untilClean}  does that, then starts the other run`,
+    `  ${start} --fresh  ${point.why === 'unfinished' ? 'abandons it and ' : ''}starts at a new point`,
   ];
 }
 
 /** Beside what a new scavenge would do. */
 export function notTheNextLine(point: OlderPointDocument, { start }: Ways): string {
   const moment = momentOf(point);
-  const what = point.why === 'unfinished' ? `goes on with the scavenge of ${moment}, up to that moment` : `goes to the scavenge point of ${moment}`;
-  return `This is what a new scavenge would do. The next start ${what}; then what was deleted or has expired since needs another, or begin with \`${start} --fresh\`.`;
+  const what = point.why === 'unfinished' ? `resumes the scavenge of ${moment}, up to that time` : `uses the scavenge point of ${moment}`;
+  return `This is what a new scavenge would do. The next start ${what}; what was deleted or has expired since then needs another run, or start with \`${start} --fresh\`.`;
 }

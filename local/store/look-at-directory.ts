@@ -45,8 +45,8 @@ export async function lookedAt(root: string, index: string | null, looksOnly: bo
   const base = new FilesystemStorage({ root, mustExist: true, ...(index !== null && { indexRoot: index }) });
   const why = whyReadOnly(base.root, base.indexRoot);
   if (why === null) return null;
-  if (!looksOnly) throw new CommandError('io_error', `${base.root} can't be written to (${why}): this command locks the directory, so that no node uses it meanwhile, and writes to it. Name a directory that can be written to, or a copy of this one.`, EXIT.unreachable);
-  line(io.stderr, `${base.root} can't be written to (${why}), so it is read as it is and stays so; what has to be written goes to ${tmpdir()}. No node may write to it by another mount meanwhile.`);
+  if (!looksOnly) throw new CommandError('io_error', `${base.root} can't be written to (${why}): this command locks the directory against other users, and writes to it. Name a writable directory, or a copy of this one.`, EXIT.unreachable);
+  line(io.stderr, `${base.root} can't be written to (${why}), so it is read without changes; temporary files go to ${tmpdir()}. Make sure no node writes to it through another mount meanwhile.`);
   const folder = await TemporaryFolder.make('skua-look-');
   const remove = () => folder.remove();
   try {

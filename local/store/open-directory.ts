@@ -64,5 +64,5 @@ export async function openDirectory(directory: string, index: string | null, sca
 /** An empty directory would become a new database. */
 async function requireDatabase(directory: string): Promise<void> {
   const found = await stat(path.join(directory, 'writer.chk')).catch(() => null);
-  if (found === null) throw new CommandError('not_a_data_directory', `${directory} holds no writer.chk, so it is no data directory. Name the value of a node's --db.`, EXIT.unreachable);
+  if (found === null) throw new CommandError('not_a_data_directory', `${directory} has no writer.chk, so it is not a data directory. Name the directory given to a node as --db.`, EXIT.unreachable);
 }

@@ -38,7 +38,7 @@ export interface Asked {
 /** Throws `bad_option` for what is no option, or makes no sense. */
 export function checkOptions(given: TestNodeOptions = {}): Asked {
   if (given === null || typeof given !== 'object') throw badOption('The options of a test node are an object.');
-  for (const name of Object.keys(given)) if (!MEMBERS.has(name)) throw badOption(`Unknown option ${name} of a test node. There are ${[...MEMBERS].join(', ')}; options of the node itself go into 'options'.`, { name });
+  for (const name of Object.keys(given)) if (!MEMBERS.has(name)) throw badOption(`Unknown option ${name} of a test node. Use one of ${[...MEMBERS].join(', ')}; options of the node itself go into 'options'.`, { name });
   const { users = false, tls = false, storage = 'memory', seed, onLog } = given;
   if (typeof tls !== 'boolean') throw badOption('tls is true or false.');
   if (storage !== 'memory' && storage !== 'folder') throw badOption("storage is 'memory' or 'folder'.");
@@ -60,10 +60,10 @@ function isDefault(name: string): boolean {
 }
 
 function checkUser(user: TestUser, all: readonly TestUser[]): void {
-  if (typeof user?.name !== 'string' || typeof user.password !== 'string') throw badOption('A user has a name and a password, which are texts.');
-  for (const name of Object.keys(user)) if (!USER_MEMBERS.has(name)) throw badOption(`Unknown member ${name} of the user ${user.name}. There are ${[...USER_MEMBERS].join(', ')}.`, { name });
+  if (typeof user?.name !== 'string' || typeof user.password !== 'string') throw badOption('A user has a name and a password, both strings.');
+  for (const name of Object.keys(user)) if (!USER_MEMBERS.has(name)) throw badOption(`Unknown member ${name} of the user ${user.name}. Use one of ${[...USER_MEMBERS].join(', ')}.`, { name });
   if (all.some((other) => other !== user && other.name === user.name)) throw badOption(`There are two users ${user.name}.`, { name: user.name });
-  if (isDefault(user.name) && (user.groups !== undefined || user.fullName !== undefined)) throw badOption(`The user ${user.name} is always there: only its password can be given.`, { name: user.name });
+  if (isDefault(user.name) && (user.groups !== undefined || user.fullName !== undefined)) throw badOption(`The user ${user.name} always exists: only its password can be set.`, { name: user.name });
 }
 
 const kept = new Map<string, Config>();
@@ -98,7 +98,7 @@ function wordsOf(given: NonNullable<TestNodeOptions['options']>): string[] {
     const names = new Names(OPTION_GROUPS);
     for (const [written, value] of Object.entries(given)) {
       const name = (names.find(written)?.name ?? written) as OptionName;
-      if (DECIDED.has(name)) throw badOption(`A test node decides on ${written} itself: leave it out.`, { name: written });
+      if (DECIDED.has(name)) throw badOption(`A test node sets ${written} itself: leave it out.`, { name: written });
       texts.set(name, String(value));
     }
   }
@@ -126,7 +126,7 @@ export function millisecondsOf(by: Duration): number {
   else if (typeof by !== 'object' || by === null) ms = Number.NaN;
   else {
     for (const [unit, count] of Object.entries(by)) {
-      if (!Object.hasOwn(UNITS_MS, unit)) throw badOption(`Unknown unit ${unit} of time. There are ${Object.keys(UNITS_MS).join(', ')}.`, { name: unit });
+      if (!Object.hasOwn(UNITS_MS, unit)) throw badOption(`Unknown unit ${unit} of time. Use one of ${Object.keys(UNITS_MS).join(', ')}.`, { name: unit });
       ms += count === undefined ? 0 : typeof count === 'number' && count >= 0 ? count * UNITS_MS[unit as keyof typeof UNITS_MS] : Number.NaN;
     }
   }

@@ -83,7 +83,7 @@ function parsePair(text: string, file: string): { certificate: X509Certificate; 
   } catch {
     // Told below.
   }
-  return refuse(file, 'The file exists and holds no development certificate. Name another one, or remove it.');
+  return refuse(file, 'The file exists but is not a development certificate. Name another file, or remove it.');
 }
 
 /** A file that is there beside the kept one, and no certificate of ours, is somebody's. */
@@ -95,7 +95,7 @@ async function refuseStranger(file: string): Promise<void> {
   } catch {
     // Told below.
   }
-  refuse(file, 'The file exists and holds no development certificate. Name another one, or remove it.');
+  refuse(file, 'The file exists but is not a development certificate. Name another file, or remove it.');
 }
 
 function isOwn({ subject, issuer }: X509Certificate): boolean {

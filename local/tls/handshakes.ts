@@ -37,7 +37,7 @@ export function guardHandshakes(server: Server, certificates: CertificateSet, lo
     pending.delete(endsOf(socket));
     const nowMs = systemClock.monotonicMs();
     const problem = judgePeer(socket, inForce, former.filter(({ untilMs }) => nowMs < untilMs).map(({ name }) => name));
-    if (problem !== null) noted.note('a client certificate does not prove a node', { address: socket.remoteAddress, reason: problem });
+    if (problem !== null) noted.note('a client certificate is not that of a node', { address: socket.remoteAddress, reason: problem });
   });
   // Ahead of the listener by which an HTTPS server would make it an error of HTTP, and have it answered in plain text.
   server.prependListener('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => {
@@ -87,7 +87,7 @@ export class HandshakeLog {
   note(message: string, fields: Record<string, unknown>): void {
     const now = this.#monotonicMs();
     if (now - this.#windowStart >= WINDOW_MS) {
-      if (this.#suppressed > 0) this.#log.debug('lines about TLS connections were left out', { count: this.#suppressed });
+      if (this.#suppressed > 0) this.#log.debug('lines about TLS connections were dropped', { count: this.#suppressed });
       this.#windowStart = now;
       this.#lines = 0;
       this.#suppressed = 0;

@@ -35,7 +35,7 @@ export interface CertificateValues {
 
 /** Loads what the options name. Errors: as `loadCertificates`, also when no certificate is named. */
 export async function loadConfigured(values: CertificateValues, nowMs: number): Promise<CertificateSet> {
-  if (values.CertificateFile === null) refuse('CertificateFile', 'No certificate is named, and TLS needs one.');
+  if (values.CertificateFile === null) refuse('CertificateFile', 'No certificate is configured, and TLS needs one.');
   return loadCertificates({
     certificateFile: values.CertificateFile,
     certificatePrivateKeyFile: values.CertificatePrivateKeyFile,
@@ -95,7 +95,7 @@ async function fromPkcs12({ certificateFile, certificatePassword }: CertificateO
   const key = await readPkcs12Key(pfx, certificatePassword, node!.certificate);
   if (key !== null) return { material: { key: keyText(key) }, node: node!, intermediates, ownRoots };
   // The TLS library would send the root, and trust it to vouch for clients.
-  if (ownRoots.length > 0) refuse(certificateFile, 'The key in the file is packed in a way that is only read where the file has no root in it. Leave the root out, or give certificate and key in PEM: openssl pkcs12 -in OLD -nodes -out NEW.');
+  if (ownRoots.length > 0) refuse(certificateFile, 'The key in the file is stored in a form that can only be read if the file has no root certificate. Leave the root out, or give certificate and key in PEM: openssl pkcs12 -in OLD -nodes -out NEW.');
   return { material: { pfx, ...(certificatePassword !== null && { passphrase: certificatePassword }) }, node: node!, intermediates, ownRoots };
 }
 
@@ -131,7 +131,7 @@ function checkName({ certificate, file }: HeldCertificate, reservedName: string 
 
 function checkRoots(roots: readonly HeldCertificate[]): void {
   const problems: Problem[] = roots.filter(({ certificate }) => !isSelfSigned(certificate)).map(({ certificate, file }) => (
-    { file, reason: `"${subjectText(certificate)}" is no root certificate (subject and issuer differ). Only roots belong into TrustedRootCertificatesPath: put it behind the node's certificate, in the file of CertificateFile (cat node.crt ${path.basename(file)} > chain.crt).` }));
+    { file, reason: `"${subjectText(certificate)}" is not a root certificate (subject and issuer differ). TrustedRootCertificatesPath is for root certificates only: put it behind the node's certificate, in the file of CertificateFile (cat node.crt ${path.basename(file)} > chain.crt).` }));
   if (problems.length > 0) throw certificateInvalid(problems);
 }
 
@@ -160,9 +160,9 @@ async function checkUsable(set: CertificateSet, { file }: HeldCertificate, roots
     const trusted = roots.map(({ certificate }) => pem(certificate));
     problem = await shakeHands(createSecureContext(serverContext(set)), trusted, ({ authorizationError }) => String(authorizationError ?? ''));
   } catch (error) {
-    return refuse(file, `The certificate can not be used for TLS: ${(error as Error).message}.`);
+    return refuse(file, `The certificate cannot be used for TLS: ${(error as Error).message}.`);
   }
-  if (problem === WRONG_PURPOSE) refuse(file, 'No client takes the certificate from a server: by its purposes (extended key usage, key usage), or those of its authority, it is for something else. It needs serverAuth among the extended key usages, and digitalSignature among the key usages, where it has any.');
+  if (problem === WRONG_PURPOSE) refuse(file, 'Clients will not accept the certificate from a server: its extended key usage or key usage, or that of its authority, does not allow it. If these are present, extended key usage must include serverAuth and key usage must include digitalSignature.');
 }
 
 export type PathLengthOf = (certificate: X509Certificate) => number | null;

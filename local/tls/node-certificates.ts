@@ -29,7 +29,7 @@ export async function nodeCertificates(config: Config, clock: Clock, log: Log, s
   for (const { kind, subject, serial, thumbprint, notAfter } of set.loaded.slice(0, LOGGED_MAX)) log.info('certificate loaded', { kind, subject, serial, thumbprint, notAfter });
   const named = config.values.TrustedRootCertificatesPath;
   if (named !== null && await isSystemStore(named)) {
-    log.warn('TrustedRootCertificatesPath names the authorities of the system: whoever gets a certificate with the name of the nodes from one of them may do everything', { path: named, name: set.reservedNodeCommonName });
+    log.warn('TrustedRootCertificatesPath trusts the system\'s certificate authorities: anyone who gets a certificate with the name of the nodes from one of them can do anything', { path: named, name: set.reservedNodeCommonName });
   }
   return { mode, set };
 }
@@ -53,7 +53,7 @@ export async function watchExpiry({ certificates, clock, log, signal }: ExpiryOp
     const set = certificates();
     const days = daysLeft(set, clock.nowMs());
     const fields = { subject: set.loaded[0]!.subject, notAfter: set.loaded[0]!.notAfter };
-    const todo = set.isMadeAtStart ? 'start the node again, which makes a new one' : 'put a new one in its place and reload';
+    const todo = set.isMadeAtStart ? 'start the node again, which makes a new one' : 'replace it and reload';
     if (days <= 0) log.error(`the certificate of the node has expired: ${todo}`, fields);
     else if (days < set.remindDays) log.warn(`the certificate of the node expires in ${days.toFixed(1)} days: ${todo}`, fields);
     await clock.sleep(DAY_MS, signal);

@@ -20,7 +20,7 @@ const peers = new WeakMap<Socket, Principal>();
 export function judgePeer(socket: TLSSocket, { reservedNodeCommonName, trustsNodes }: Pick<CertificateSet, 'reservedNodeCommonName' | 'trustsNodes'>, formerNames: readonly string[] = []): string | null {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return null;
-  if (!trustsNodes) return 'no roots were named for certificates of nodes (TrustedRootCertificatesPath)';
+  if (!trustsNodes) return 'no trusted roots are configured for node certificates (TrustedRootCertificatesPath)';
   const reason = socket.authorized ? nodeProblem(certificate, reservedNodeCommonName, formerNames) : `it was not verified (${String(socket.authorizationError)})`;
   if (reason === null) peers.set(socket, SYSTEM);
   return reason;
@@ -44,10 +44,10 @@ function nodeProblem(certificate: X509Certificate, reservedName: string | null, 
   if (commonName === null || reservedName === null || ![reservedName, ...formerNames].some((name) => matchesReservedName(commonName, name))) {
     return `its common name ${commonName ?? '(none)'} does not match ${reservedName ?? '(none)'}`;
   }
-  if (!namesAddress(certificate)) return 'it names neither a host nor an address';
+  if (!namesAddress(certificate)) return 'it names no host or address';
   // Node.js calls the extended usages this. A user's certificate is for clients only.
   const usages = certificate.keyUsage as readonly string[] | undefined;
-  if (usages !== undefined && !(usages.includes(SERVER_AUTHENTICATION) && usages.includes(CLIENT_AUTHENTICATION))) return 'its extended key usages are not those of a node';
+  if (usages !== undefined && !(usages.includes(SERVER_AUTHENTICATION) && usages.includes(CLIENT_AUTHENTICATION))) return 'its extended key usage is not that of a node';
   return null;
 }
 

@@ -21,7 +21,7 @@ const ROOT_ENDINGS: ReadonlySet<string> = new Set(['.crt', '.cert', '.cer', '.pe
 export async function readBounded(file: string): Promise<Buffer> {
   try {
     const { size } = await stat(file);
-    if (size > FILE_BYTES_MAX) refuse(file, `The file has ${size} bytes; at most ${FILE_BYTES_MAX} are read.`);
+    if (size > FILE_BYTES_MAX) refuse(file, `The file has ${size} bytes; the limit is ${FILE_BYTES_MAX}.`);
     return await readFile(file);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -34,7 +34,7 @@ function accessReason(code: string | undefined): string {
   switch (code) {
     case 'ENOENT': return 'The file does not exist. Put it there, or correct the option that names it.';
     case 'EACCES':
-    case 'EPERM': return 'The file may not be read by the user that runs the node. Change its owner or mode.';
+    case 'EPERM': return 'The user that runs the node may not read the file. Change its owner or mode.';
     case 'EISDIR': return 'This is a directory. Name the file.';
     default: return `The file could not be read (${code ?? 'unknown error'}).`;
   }
@@ -68,19 +68,19 @@ export async function readRoots(directory: string): Promise<HeldCertificate[]> {
     }
   }
   if (problems.length > 0) throw certificateInvalid(problems);
-  if (roots.length === 0) refuse(directory, `There is no trusted root certificate. Put one there with one of the endings ${[...ROOT_ENDINGS].join(', ')}, or correct TrustedRootCertificatesPath.`);
+  if (roots.length === 0) refuse(directory, `The directory has no trusted root certificate. Add one as a file ending in ${[...ROOT_ENDINGS].join(', ')}, or correct TrustedRootCertificatesPath.`);
   return roots;
 }
 
 async function list(directory: string): Promise<string[]> {
   try {
     const names = (await readdir(directory)).filter((name) => ROOT_ENDINGS.has(path.extname(name))).sort();
-    if (names.length > ROOT_FILES_MAX) refuse(directory, `There are ${names.length} files with certificates; at most ${ROOT_FILES_MAX} are read.`);
+    if (names.length > ROOT_FILES_MAX) refuse(directory, `There are ${names.length} certificate files; the limit is ${ROOT_FILES_MAX}.`);
     return names;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'certificate_invalid') throw error;
-    return refuse(directory, code === 'ENOENT' || code === 'ENOTDIR' ? 'There is no such directory for the trusted root certificates. Correct TrustedRootCertificatesPath.' : accessReason(code));
+    return refuse(directory, code === 'ENOENT' || code === 'ENOTDIR' ? 'The directory for trusted root certificates does not exist. Correct TrustedRootCertificatesPath.' : accessReason(code));
   }
 }
 
@@ -102,11 +102,11 @@ const HEADERS = ['PRIVATE KEY', 'RSA PRIVATE KEY', 'EC PRIVATE KEY', 'ENCRYPTED 
 export async function readPrivateKey(file: string, password: string | null): Promise<KeyObject> {
   const text = (await readBounded(file)).toString('latin1');
   const header = /-----BEGIN ([A-Z0-9 ]*PRIVATE KEY)-----/.exec(text)?.[1];
-  if (header === undefined) refuse(file, 'The file holds no private key in PEM.');
-  if (!HEADERS.includes(header as (typeof HEADERS)[number])) refuse(file, `A key of the kind ${header} is not read. Convert it to PKCS#8: openssl pkcs8 -topk8 -in OLD -out NEW.`);
-  if (/^Proc-Type: 4,ENCRYPTED/m.test(text)) refuse(file, 'An encrypted key of this old kind is not read. Convert it to PKCS#8: openssl pkcs8 -topk8 -in OLD -out NEW.');
+  if (header === undefined) refuse(file, 'The file has no private key in PEM.');
+  if (!HEADERS.includes(header as (typeof HEADERS)[number])) refuse(file, `Keys of the type ${header} are not supported. Convert it to PKCS#8: openssl pkcs8 -topk8 -in OLD -out NEW.`);
+  if (/^Proc-Type: 4,ENCRYPTED/m.test(text)) refuse(file, 'This legacy form of encrypted key is not supported. Convert it to PKCS#8: openssl pkcs8 -topk8 -in OLD -out NEW.');
   if (header === 'ENCRYPTED PRIVATE KEY' && (password === null || password === '')) {
-    refuse(file, 'The private key is encrypted. Give its password with CertificatePrivateKeyPassword.');
+    refuse(file, 'The private key is encrypted. Set CertificatePrivateKeyPassword.');
   }
   try {
     return createPrivateKey({ key: text, format: 'pem', ...(password !== null && { passphrase: password }) });
@@ -125,7 +125,7 @@ const CERTIFICATES_MAX = 64;
  * Errors: `certificate_invalid`.
  */
 export async function readPkcs12(bytes: Buffer, password: string | null, file: string): Promise<HeldCertificate[]> {
-  const first = await presented(open(bytes, password, file)).catch(() => refuse(file, 'The certificate and key in the file can not be used for TLS.'));
+  const first = await presented(open(bytes, password, file)).catch(() => refuse(file, 'The certificate and key in the file cannot be used for TLS.'));
   const found: HeldCertificate[] = [];
   for (let next: X509Certificate | undefined = first; next !== undefined && found.length < CERTIFICATES_MAX; next = next.issuerCertificate) {
     found.push({ certificate: next, file });
@@ -161,15 +161,15 @@ export async function readPkcs12Key(bytes: Buffer, password: string | null, cert
 }
 
 function open(pfx: Buffer, password: string | null, file: string): SecureContext {
-  if (pfx.includes('-----BEGIN ')) refuse(file, 'The file is PEM. Give its key with CertificatePrivateKeyFile; without one a PKCS#12 file is expected.');
+  if (pfx.includes('-----BEGIN ')) refuse(file, 'The file is PEM. Give its key with CertificatePrivateKeyFile; without it a PKCS#12 file is expected.');
   try {
     return createSecureContext({ pfx, ...(password !== null && { passphrase: password }) });
   } catch (error) {
     const { message } = error as Error;
     if (/mac verify failure/i.test(message)) refuse(file, 'The file could not be opened with this password. Check CertificatePassword.');
-    if (/private key/i.test(message)) refuse(file, 'There is no private key in the file, or none that belongs to its certificate.');
+    if (/private key/i.test(message)) refuse(file, 'The file has no private key, or none that matches its certificate.');
     return refuse(file, /unsupported/i.test(message)
-      ? 'The file is encrypted in an old way that is not supported. Write it again with a present version of its tool.'
+      ? 'The file uses a legacy encryption that is not supported. Export it again with a current version of its tool.'
       : 'The file is not PKCS#12. For a certificate in PEM or DER, give its key with CertificatePrivateKeyFile.');
   }
 }

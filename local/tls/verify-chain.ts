@@ -58,9 +58,9 @@ function issuerProblem(issuer: HeldCertificate, path: readonly HeldCertificate[]
   const last = path.at(-1)!;
   const { certificate, file } = issuer;
   if (!last.certificate.verify(certificate.publicKey)) {
-    return { file: last.file, reason: `The signature of ${quoted(last)} was not made by ${quoted(issuer)} (${file}): that is another authority of the same name. Put the one that has signed it in the place of that.` };
+    return { file: last.file, reason: `The signature of ${quoted(last)} was not made by ${quoted(issuer)} (${file}): that is a different authority with the same name. Put the one that has signed it in the place of that.` };
   }
-  if (!certificate.ca) return { file, reason: `${quoted(issuer)} has signed ${quoted(last)}, but is no certificate authority.` };
+  if (!certificate.ca) return { file, reason: `${quoted(issuer)} has signed ${quoted(last)}, but is not a certificate authority.` };
   const lengthMax = pathLengthOf(certificate);
   // The node's own certificate does not count.
   if (lengthMax !== null && path.length - 1 > lengthMax) return { file, reason: `${quoted(issuer)} allows ${lengthMax} intermediates below it; there are ${path.length - 1}.` };
@@ -70,7 +70,7 @@ function issuerProblem(issuer: HeldCertificate, path: readonly HeldCertificate[]
 function outOfDate(held: HeldCertificate, nowMs: number): Problem | null {
   const { validFromDate, validToDate } = held.certificate;
   if (nowMs > validToDate.getTime()) return { file: held.file, reason: `${quoted(held)} expired on ${validToDate.toISOString()}.` };
-  if (nowMs < validFromDate.getTime()) return { file: held.file, reason: `${quoted(held)} is not valid before ${validFromDate.toISOString()}. Is this machine's clock right?` };
+  if (nowMs < validFromDate.getTime()) return { file: held.file, reason: `${quoted(held)} is not valid before ${validFromDate.toISOString()}. Check the clock of this machine.` };
   return null;
 }
 

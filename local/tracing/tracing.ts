@@ -36,12 +36,12 @@ export async function startTracing(options: TracingOptions): Promise<Tracing | n
     spanProcessors: [exporter === 'console' ? new sdk.SimpleSpanProcessor(spans) : new sdk.BatchSpanProcessor(spans)],
   });
   const tracer: Tracer = provider.getTracer('skua', options.version);
-  options.log.info('traces are made, as the environment asks', { exporter });
+  options.log.info('tracing is enabled by the environment', { exporter });
   return {
     traceRequests: (fetch) => traceRequests(fetch, tracer, options),
     traceCalls: traceCalls(tracer, options),
     close: async () => {
-      await within(SHUTDOWN_MS, provider.shutdown()).catch((error: unknown) => options.log.warn('the last traces could not be sent', { error }));
+      await within(SHUTDOWN_MS, provider.shutdown()).catch((error: unknown) => options.log.warn('the last traces could not be exported', { error }));
       sdk.diag.disable();
     },
   };
@@ -53,7 +53,7 @@ function warnSometimes({ diag, DiagLogLevel }: typeof import('./sdk.ts'), log: L
     const now = performance.now();
     if (now - lastMs < WARN_EVERY_MS) return;
     lastMs = now;
-    log.warn('traces could not be sent or made as asked', { reason: message, details });
+    log.warn('tracing is misconfigured or traces could not be exported', { reason: message, details });
   };
   diag.setLogger({ error: warn, warn, info: () => {}, debug: () => {}, verbose: () => {} }, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }
@@ -89,7 +89,7 @@ export function tracesWanted(env: Env): TracesWanted {
   const asked = text('OTEL_TRACES_EXPORTER').toLowerCase();
   if (asked === 'none') return none();
   if (asked === 'console') return { exporter: 'console', warnings: [] };
-  if (asked !== '' && asked !== 'otlp') return none(`OTEL_TRACES_EXPORTER is '${asked}': no traces are made. Use otlp, console or none.`);
+  if (asked !== '' && asked !== 'otlp') return none(`OTEL_TRACES_EXPORTER is '${asked}': tracing is disabled. Use otlp, console or none.`);
   const hasEndpoint = text('OTEL_EXPORTER_OTLP_ENDPOINT') !== '' || text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') !== '';
   if (asked === '' && !hasEndpoint) return none();
   const protocol = text('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') || text('OTEL_EXPORTER_OTLP_PROTOCOL') || 'http/protobuf';

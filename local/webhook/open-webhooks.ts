@@ -39,7 +39,7 @@ interface OpenWebhooksParts {
 /** The connectors of a node; those that ran when it ended run again. Rejects with a CommandError when the token can't be read. */
 export async function openWebhooks(store: EventStore, values: Values, { access, log, meter, clock, commandStore = store, opened }: OpenWebhooksParts): Promise<OpenWebhooks> {
   const token = await dataProtectionToken(values);
-  if (UNLISTABLE.test(token)) throw new CommandError('token_invalid', 'The data-protection token begins or ends with a blank. It could not be listed among the previous ones later: choose another.', EXIT.usage);
+  if (UNLISTABLE.test(token)) throw new CommandError('token_invalid', 'The data-protection token starts or ends with a space, so it could not be listed among previous tokens later: choose another.', EXIT.usage);
   const secrets = new SealedSecrets(nodeKeys, [token, ...values['Connectors:DataProtection:PreviousTokens']]);
   const sandbox = openSandbox({ ...ROUTING_LIMITS, timeoutMs: values['Webhook:ScriptTimeoutMs'] });
   opened.defer(() => sandbox.close());

@@ -41,23 +41,23 @@ export async function postCall({ url, headers, body, timeoutMs, trust }: Call): 
     const response = await (url.startsWith('https:') ? trust.fetch(url, call) : fetch(url, { ...call, redirect: 'manual' }));
     return { status: response.status, statusText: response.statusText, text: await beginningOf(response) };
   } catch (error) {
-    if (signal.aborted) throw new CommandError('receiver_silent', `${url} has not answered within ${timeoutMs / 1000} s; the event may still be written. --timeout waits longer.`, EXIT.unreachable);
+    if (signal.aborted) throw new CommandError('receiver_silent', `${url} has not answered within ${timeoutMs / 1000} s; the event may still be written. Raise --timeout to wait longer.`, EXIT.unreachable);
     if (error instanceof CommandError) throw error;
     const failure = await explainTls(error, url, { file: trust.file, option: 'URL' });
     if (failure !== null) throw new CommandError(failure.code, failure.message, EXIT.unreachable);
     const cause = (error as Error).cause as NodeJS.ErrnoException | undefined;
-    throw new CommandError('receiver_unreachable', `Nobody answers at ${url} (${cause?.code ?? cause?.message ?? (error as Error).message}).`, EXIT.unreachable);
+    throw new CommandError('receiver_unreachable', `No answer from ${url} (${cause?.code ?? cause?.message ?? (error as Error).message}).`, EXIT.unreachable);
   }
 }
 
 function sendable(headers: ReadonlyMap<string, string>): Headers {
   const sent = new Headers({ 'user-agent': `skua/${VERSION}` });
   for (const [name, value] of headers) {
-    if (CONNECTION_HEADERS.has(name)) throw new UsageError(`--header can't set ${name}: the connection decides it.`);
+    if (CONNECTION_HEADERS.has(name)) throw new UsageError(`--header can't set ${name}: it is set by the connection.`);
     try {
       sent.set(name, value);
     } catch {
-      throw new UsageError(`--header: '${name}' with this value is no header that HTTP can carry.`);
+      throw new UsageError(`--header: '${name}' with this value is not a valid HTTP header.`);
     }
   }
   return sent;
@@ -79,28 +79,28 @@ async function beginningOf(response: Response): Promise<string> {
 
 const MEANINGS: ReadonlyMap<number, string> = new Map([
   [200, 'Nothing is written: the script skipped the call, and the connector answers such calls with 200 (its setting skippedStatus); or the body asked whether somebody is there, as Slack does, and the answer is its challenge.'],
-  [201, 'The event is written, durably.'],
+  [201, 'The event is written durably.'],
   [202, 'Accepted: the event is about to be written, unless the script skipped the call and the connector answers that with 202 (its setting skippedStatus).'],
   [204, 'The script skipped the call, and the connector answers such calls with 204 (its setting skippedStatus): nothing is written.'],
-  [400, 'Nothing is written: the script skipped the call (the connector\'s setting skippedStatus can answer that with 200, 202 or 204), or the body is empty or no JSON in UTF-8. `skua webhook test` shows what a script makes of a file.'],
+  [400, 'Nothing is written: the script skipped the call (the connector\'s setting skippedStatus can answer that with 200, 202 or 204), or the body is empty or not JSON in UTF-8. `skua webhook test` shows what a script does with a file.'],
   [401, 'Refused: the signature is missing, malformed or wrong, or the clocks are too far apart. Compare scheme and secret with the settings of the connector.'],
   [403, 'Refused by the receiver.'],
-  [404, 'No connector of this id runs there. Create and start it first, or check the address.'],
-  [405, 'The address takes no calls. It ends in /webhook/ and the id of a connector.'],
-  [408, 'The receiver waited too long for the body, or it came so slowly that others needed its room. Send it again.'],
-  [413, 'The body is larger than the receiver takes.'],
-  [415, 'The receiver takes JSON only. Leave out --content-type, or give application/json.'],
-  [429, 'The receiver takes no more calls for now. Try again later.'],
-  [500, 'Nothing is written: the script failed, took too long, or named a stream or type that is not possible or that the connector may not write to. `skua webhook test` shows why.'],
-  [503, 'The connector can take no calls just now, or stopped meanwhile. Send it again, with the same --id so that it is written once.'],
+  [404, 'No connector with this id is running there. Create and start it first, or check the address.'],
+  [405, 'The address takes no webhook calls. It must end in /webhook/ and the id of a connector.'],
+  [408, 'The receiver waited too long for the body, or it came too slowly. Send it again.'],
+  [413, 'The body is larger than the receiver accepts.'],
+  [415, 'The receiver accepts JSON only. Leave out --content-type, or give application/json.'],
+  [429, 'The receiver accepts no more calls for now. Try again later.'],
+  [500, 'Nothing is written: the script failed, took too long, or named an invalid stream or type, or a stream that the connector may not write to. `skua webhook test` shows why.'],
+  [503, 'The connector can\'t accept calls at the moment, or was stopped. Send it again, with the same --id so that it is written once.'],
   [504, 'Not confirmed in time: the event may still be written. Send it again, with the same --id so that it is written once.'],
 ]);
 
 export function meaningOf(status: number): string {
   const known = MEANINGS.get(status);
   if (known !== undefined) return known;
-  if (isTaken(status)) return 'The receiver took it.';
-  return status >= 300 && status < 400 ? 'The receiver is elsewhere, and a redirect is not followed. Name its address itself.' : 'The receiver did not take it.';
+  if (isTaken(status)) return 'The receiver accepted it.';
+  return status >= 300 && status < 400 ? 'The receiver answered with a redirect, which is not followed. Give its final address.' : 'The receiver did not accept it.';
 }
 
 export function exitCodeOf(status: number): ExitCode {
@@ -154,8 +154,8 @@ export async function signatureHeaders(words: SignatureWords, body: Uint8Array, 
   const secret = await readSecret(words.secretFile);
   refuse(checkSignatureSettings(settings, [secret]));
   const scheme = schemeOf(settings)!;
-  if (words.id !== null && scheme.deliveryHeader === null) throw new UsageError(`--id: ${scheme.name} names no delivery in a header. Use --header name=value with the header that the connector's deduplication:header names.`);
-  if (words.timestampS !== null && scheme.timestamp === null) throw new UsageError(`--timestamp: ${scheme.name} signs no time.`);
+  if (words.id !== null && scheme.deliveryHeader === null) throw new UsageError(`--id: ${scheme.name} has no delivery id header. Use --header name=value with the header that the connector's deduplication:header names.`);
+  if (words.timestampS !== null && scheme.timestamp === null) throw new UsageError(`--timestamp: ${scheme.name} does not sign a time.`);
   const id = scheme.deliveryHeader === null ? null : words.id ?? defaults.uuid();
   try {
     return { id, headers: signCall(nodeKeys, settings, secret, { body, id, timestampS: words.timestampS ?? Math.floor(defaults.nowMs / 1000) }) };
@@ -167,7 +167,7 @@ export async function signatureHeaders(words: SignatureWords, body: Uint8Array, 
 function refuseStray(words: SignatureWords): Signed {
   const { secretFile, id, timestampS, header, prefix, encoding, hash } = words;
   if (secretFile !== null) throw new UsageError(`--secret-file needs --scheme: one of ${SCHEME_NAMES.join(', ')}.`);
-  if ([id, timestampS, header, prefix, encoding, hash].some((word) => word !== null)) throw new UsageError('Without --scheme nothing is signed: leave out --id, --timestamp and what begins with --signature.');
+  if ([id, timestampS, header, prefix, encoding, hash].some((word) => word !== null)) throw new UsageError('Without --scheme nothing is signed: leave out --id, --timestamp and the --signature options.');
   return { headers: [], id: null };
 }
 
@@ -186,6 +186,6 @@ function refuse([violation]: readonly Violation[]): void {
 /** The text of the file without the end of its line, which editors add. */
 async function readSecret(file: string): Promise<string> {
   const text = utf8Text(await readInput(file, SECRET_BYTES_MAX));
-  if (text === null) throw new UsageError('--secret-file: the file is no text in UTF-8.');
+  if (text === null) throw new UsageError('--secret-file: the file is not UTF-8 text.');
   return text.replace(/\r?\n$/, '');
 }

@@ -33,7 +33,7 @@ describe('secrets of functions', () => {
     const env = { ...base, SERVER_BACKUP__REPOSITORY: 's3://other/backups', SERVER_BACKUP__KEY_SECRET: 'key' };
     expect(await backupKeyOf(readSettings(env, { hasUsers: false }))).toEqual(new Uint8Array(32).fill(0xab));
     expect(await backupKeyOf(readSettings({ ...base, SERVER_BACKUP__KEY_SECRET: 'key' }, { hasUsers: false }))).toBe(null);
-    await expect(backupKeyOf(readSettings({ ...env, SERVER_BACKUP__KEY_SECRET: 'admin' }, { hasUsers: false }))).rejects.toThrow(/^(?!.*from the store).*no key of a repository/);
+    await expect(backupKeyOf(readSettings({ ...env, SERVER_BACKUP__KEY_SECRET: 'admin' }, { hasUsers: false }))).rejects.toThrow(/^(?!.*from the store).*not a repository key/);
   });
 
   it('are asked of no function that does not need them', () => {
@@ -43,7 +43,7 @@ describe('secrets of functions', () => {
   });
 
   it.each([
-    ['nobody', 'there is no such secret'], ['denied', 'the role of the function may not read it'], ['empty', 'holds no text'],
+    ['nobody', 'there is no such secret'], ['denied', 'the role of the function may not read it'], ['empty', 'without a text value'],
   ])('say what an operator has to mend: %s', async (id, expected) => {
     await expect(readSecret(id, 'SERVER_DEFAULT_ADMIN_PASSWORD_SECRET')).rejects.toMatchObject({ problems: [expect.stringMatching(new RegExp(`SERVER_DEFAULT_ADMIN_PASSWORD_SECRET.*${expected}`))] });
   });
@@ -60,6 +60,6 @@ describe('secrets of functions', () => {
 
   it('are not empty', async () => {
     const settings = readSettings({ ...base, SERVER_DEFAULT_ADMIN_PASSWORD_SECRET: 'admin', SERVER_DEFAULT_OPS_PASSWORD_SECRET: 'blank' });
-    for (const blank of ['', '\n', '  ']) await expect(firstPasswordOf(settings, 'DefaultOpsPassword', async () => blank)).rejects.toMatchObject({ problems: [expect.stringMatching(/SERVER_DEFAULT_OPS_PASSWORD_SECRET names a secret that is empty/)] });
+    for (const blank of ['', '\n', '  ']) await expect(firstPasswordOf(settings, 'DefaultOpsPassword', async () => blank)).rejects.toMatchObject({ problems: [expect.stringMatching(/SERVER_DEFAULT_OPS_PASSWORD_SECRET names an empty secret/)] });
   });
 });

@@ -88,7 +88,7 @@ describe.each([{ name: 'in memory', open: () => new MemoryObjects() }, { name: '
     expect((await repository.backups()).map(({ id }) => id)).toEqual([ids.at(-1)]);
     await restoreBackup(restoreOptions(repository, new MemoryStorage()));
     await expectUntouched(objects);
-    expect(told).toEqual([expect.stringContaining('passed over, and left where they are')]);
+    expect(told).toEqual([expect.stringContaining('skipped, and left where they are')]);
     await expect(repository.removeObjects(['manifests/.DS_Store'])).rejects.toMatchObject({ code: 'io_error' });
     await expectUntouched(objects);
     await repository.close();
@@ -104,7 +104,7 @@ describe('strangers in the place of a repository', () => {
     const listed = await ran(['backup', 'list', '--repository', place, '--json']);
     expect(listed.code).toBe(0);
     expect((JSON.parse(listed.out) as { backups: unknown[]; damaged: unknown[] })).toMatchObject({ backups: [{}, {}, {}], damaged: [] });
-    expect(listed.err.trim().split('\n')).toEqual([expect.stringMatching(/^\d+ objects in .*told have names that none of ours has there \(manifests\/\..* is the first\): passed over, and left where they are\.$/)]);
+    expect(listed.err.trim().split('\n')).toEqual([expect.stringMatching(/^\d+ objects in .*told have names unknown to this store \(manifests\/\..* is the first\): skipped, and left where they are\.$/)]);
     await expectUntouched(new DirectoryObjects({ root: place }));
   });
 

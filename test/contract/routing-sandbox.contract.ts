@@ -28,13 +28,13 @@ const SKIPPED: readonly string[] = ['null', 'undefined', '{}', '[]', "{ stream: 
 const FAILED: readonly [result: string, reason: RegExp][] = [
   ['1', /object/], ["'text'", /object/], ['true', /object/], ['10n', /object/], ['Symbol.iterator', /object/], ['() => 1', /object/], ['class {}', /object/],
   ["Promise.resolve({ stream: 's' })", /promise/], ["(async () => ({ stream: 's' }))()", /promise/],
-  ['{ stream: 1 }', /stream must be a text/], ["{ stream: new String('s') }", /stream must be a text/], ["{ stream: ['s'] }", /stream must be a text/],
-  ["{ stream: { toString: () => 's' } }", /stream must be a text/], ["{ stream: Symbol('s') }", /stream must be a text/],
-  ["{ stream: 's', schema: 1 }", /schema must be a text/], ["{ stream: 's', schema: {} }", /schema must be a text/],
+  ['{ stream: 1 }', /stream must be a string/], ["{ stream: new String('s') }", /stream must be a string/], ["{ stream: ['s'] }", /stream must be a string/],
+  ["{ stream: { toString: () => 's' } }", /stream must be a string/], ["{ stream: Symbol('s') }", /stream must be a string/],
+  ["{ stream: 's', schema: 1 }", /schema must be a string/], ["{ stream: 's', schema: {} }", /schema must be a string/],
   ["{ stream: '\\ud800' }", /surrogate/], ["{ stream: 's', schema: '\\udc00' }", /surrogate/],
   ["{ get stream() { throw new TypeError('no stream'); } }", /TypeError: no stream/], ["{ stream: 's', get schema() { throw new TypeError('no schema'); } }", /TypeError: no schema/],
   ["(() => { const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); return proxy; })()", /TypeError/],
-  ["(() => { throw 'boo'; })()", /boo/], ['(() => { throw null; })()', /no Error/], ['nowhere.to.be.found', /ReferenceError.*line 2, column \d+/],
+  ["(() => { throw 'boo'; })()", /boo/], ['(() => { throw null; })()', /not an Error/], ['nowhere.to.be.found', /ReferenceError.*line 2, column \d+/],
 ];
 
 /** What every implementation of RoutingSandbox must do. */

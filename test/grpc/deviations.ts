@@ -10,8 +10,8 @@ const DEVIATIONS: readonly Deviation[] = [
     reason: 'The recorded node neither answers nor ends such a call: who asks for nothing, or leaves out what is required, is told.',
     calls: {
       'read: uuid option absent': ['ends with 3 uuid_option is not set: say whether ids are to come as text (string) or as numbers (structured).'],
-      'all: count 0': ['ends with 3 A read of no events has nothing to give: ask for 1 or more.'],
-      'filter: count 0': ['ends with 3 A read of no events has nothing to give: ask for 1 or more.'],
+      'all: count 0': ['ends with 3 A read of 0 events returns nothing: ask for 1 or more.'],
+      'filter: count 0': ['ends with 3 A read of 0 events returns nothing: ask for 1 or more.'],
       'filter: window max 0': ['ends with 3 The window of the filter (max) is 0: give the number of events to look at together, at least 1, or count.'],
       'sub: filtered, window max 0': ['ends with 3 The window of the filter (max) is 0: give the number of events to look at together, at least 1, or count.', '0 () instead of 1 (confirmation)'],
     },
@@ -40,12 +40,12 @@ const DEVIATIONS: readonly Deviation[] = [
   {
     reason: "Metadata that nobody would understand, and names that we don't take, are refused, as over HTTP; numbers of what follows differ by that.",
     calls: {
-      'append: $metadata event, not JSON': ['ends with 3 The metadata of g-app must be a JSON object that is sent as JSON, such as {"$maxCount": 100}, or {} for none. instead of 0 ', '0 () instead of 1 (success)'],
+      'append: $metadata event, not JSON': ['ends with 3 The metadata of g-app must be a JSON object sent as JSON, such as {"$maxCount": 100}, or {} for none. instead of 0 ', '0 () instead of 1 (success)'],
       'append: $metadata event, negative $maxCount': ['[0].success.current_revision: "2" instead of "3"'],
       'append: to a metadata stream of a metadata stream': ['ends with 7 Access Denied instead of 0 ', 'trailer exception: access-denied instead of undefined', '0 () instead of 1 (success)'],
       'append: non-admin to a metadata stream': ['[0].success.current_revision: "3" instead of "4"'],
       'append: long stream name': ['ends with 3 The stream name "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" is longer than 1024 characters: shorten it. instead of 0 ', '0 () instead of 1 (success)'],
-      'trailers: delete of a missing stream with a line feed in its name': ['ends with 3 The stream name "a\\nb" holds a control character: remove it. instead of 2 Received HTTP status code 500'],
+      'trailers: delete of a missing stream with a line feed in its name': ['ends with 3 The stream name "a\\nb" has a control character: remove it. instead of 2 Received HTTP status code 500'],
     },
   },
   {
@@ -103,7 +103,7 @@ const DEVIATIONS: readonly Deviation[] = [
     calls: {
       'users: create again': ['ends with 9 Conflict. instead of 0 ', 'trailer exception: user-conflict instead of undefined', 'trailer login-name: gina instead of undefined', '0 () instead of 1 ({})'],
       'users: create, empty login': ['ends with 3 The login name is empty: give one. instead of 0 ', '0 () instead of 1 ({})'],
-      'users: create, empty password': ['ends with 3 The password is empty, or of white space alone: give one. instead of 0 ', '0 () instead of 1 ({})'],
+      'users: create, empty password': ['ends with 3 The password is empty or only white space: give one. instead of 0 ', '0 () instead of 1 ({})'],
       'users: details, all': ['5 (user_details, user_details, user_details, user_details, user_details) instead of 7 (user_details, user_details, user_details, user_details, user_details, user_details, …)'],
     },
   },

@@ -194,7 +194,7 @@ async function checkForeign(key: string, make: () => Promise<Sent>, isAdmitted: 
     const refused = foreignOriginStatus(sent.method);
     const reply = await statusOf(key, 'admin', { ...sent, headers: { ...sent.headers, ...page } });
     expect([page, sent.method, sent.path, reply.status]).toEqual([page, sent.method, sent.path, refused ?? (isAdmitted ? status : refusedStatus('admin'))]);
-    if (refused !== null && !sent.path.startsWith('/webhook/')) expect(reply.text).toContain(sent.path.startsWith('/connectors') ? 'A page of another origin' : '"code":"foreign_origin"');
+    if (refused !== null && !sent.path.startsWith('/webhook/')) expect(reply.text).toContain(sent.path.startsWith('/connectors') ? 'Pages of other origins' : '"code":"foreign_origin"');
   }
 }
 

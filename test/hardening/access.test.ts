@@ -178,7 +178,7 @@ describe('access lists', () => {
   test.each(['keep ten', '"{}"', 10, null])('data %j that is no object is no metadata', async (data) => {
     for (const path of ['/streams/x/metadata', '/streams/$$x']) {
       const { status, problem } = await send('POST', path, { ...ADMIN, 'content-type': EVENTS }, batchOf('$metadata', data));
-      expect([status, problem['code'], problem['detail']]).toEqual([400, 'invalid_metadata', expect.stringMatching(/^The metadata of x must be a JSON object that is sent as JSON, such as \{"\$maxCount": 100\}/)]);
+      expect([status, problem['code'], problem['detail']]).toEqual([400, 'invalid_metadata', expect.stringMatching(/^The metadata of x must be a JSON object sent as JSON, such as \{"\$maxCount": 100\}/)]);
     }
     expect((await opened.store.streamInfo('x')).metadataVersion).toBe(-1);
   });

@@ -146,7 +146,7 @@ describe('tables that a clean stop left proven', () => {
     await node.open.close();
   });
 
-  test('are verified when the list is not as it was written', async () => {
+  test('are verified when the list was changed or damaged', async () => {
     const path = await stopped();
     await flip(path);
     await damage(storageOf(), PROOFS, 90);

@@ -128,7 +128,7 @@ describe('what is made', () => {
 
   test.skipIf(process.platform !== 'linux')('is nothing where the file system takes no folders: that is said at once', async () => {
     for (const at of ['/proc/x', '/proc/x/y']) {
-      await expect(new FilesystemStorage({ root: at }).lock()).rejects.toMatchObject({ code: 'io_error', message: expect.stringContaining('/proc/x can\'t be made in /proc') });
+      await expect(new FilesystemStorage({ root: at }).lock()).rejects.toMatchObject({ code: 'io_error', message: expect.stringContaining('/proc/x can\'t be created in /proc') });
     }
   });
 });

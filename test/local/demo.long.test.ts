@@ -62,7 +62,7 @@ test('all is posted with signatures, read back, compared, scavenged and erased; 
   expect(again.scavenge).toMatchObject({ removable: 0, result: null, erasure: null });
 
   const shown = await ran(['demo', '--node', node.url]);
-  expect(shown.out).toContain('What came back is what was sent.');
+  expect(shown.out).toContain('The events read match what was sent.');
   expect(shown.out).toMatch(/^all +130 +80 +130 +130$/m);
   expect(shown.out).toContain('Posted 80 webhooks to /webhook/demo-github in ');
   expect(shown.out).toContain(' s: 80 accepted, 0 refused.');
@@ -76,7 +76,7 @@ test('on a terminal a bar shows how much was posted, and goes', async () => {
   const io = new FakeIo({ isTTY: true, env: { NO_COLOR: '1' } });
   expect(await runProgram({ commands: COMMANDS, version: '1' }, ['demo', '--node', node.url], io)).toBe(0);
   const { out, err } = io;
-  expect(out).toContain('What came back is what was sent.');
+  expect(out).toContain('The events read match what was sent.');
   expect(err).toMatch(/\[[#-]+\] posting webhooks: \d+ %/);
   expect(err.endsWith('\r\u001B[2K')).toBe(true);
 });

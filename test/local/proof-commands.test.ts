@@ -87,7 +87,7 @@ describe('the options of a node', () => {
     [['--proof-anchor=/x/anchors'], ['--proof-chain']],
     [['--proof-chain', '--mem-db'], ['--mem-db']],
     [['--proof-chain', '--storage=s3://bucket/prefix'], ['--db']],
-    [['--proof-chain', '--db=/data', '--proof-anchor=/data/anchors'], ['lies in the data directory']],
+    [['--proof-chain', '--db=/data', '--proof-anchor=/data/anchors'], ['is in the data directory']],
     [['--proof-chain', '--proof-anchor=https://'], ['--proof-anchor']],
     [['--proof-chain', '--proof-anchor=ftp://x/y'], ['--proof-anchor']],
     [['--proof-chain', '--proof-anchor=/x/anchors', '--proof-lock-days=3'], ['--proof-lock-days']],

@@ -34,7 +34,7 @@ describe('a folder that is somebody else\'s', () => {
       ['restore', '--from', data, '--db', at], ['restore', '--from', data, '--db', at, '--force'], ['backup', 'copy', '--full', '--db', data, '--to', at],
     ]) {
       const { code, err } = await ran(words);
-      expect({ code, err }, words.join(' ')).toEqual({ code: 3, err: expect.stringContaining(`error not_a_data_directory: ${at} is no data directory yet, and holds what is not Skua's: README.md, index/table.ts, index/x.tmp.`) });
+      expect({ code, err }, words.join(' ')).toEqual({ code: 3, err: expect.stringContaining(`error not_a_data_directory: ${at} is not a data directory, and holds other files: README.md, index/table.ts, index/x.tmp.`) });
       expect(tree(at), words.join(' ')).toEqual(before);
     }
     for (const words of [['scavenge', 'offline', at], ['explain', 'parcels', '--db', at], ['verify', at], ['user', 'list', '--db', at], ['proof', 'verify', '--db', at], ['restore', '--from', at, '--db', path.join(folder, 'back')], ['prove-erased', '--stream', 'a', '--db', at]]) {
@@ -57,7 +57,7 @@ describe('a folder that is somebody else\'s', () => {
 describe('a node', () => {
   test('tells where it is, logs structured lines, keeps its data, stops with SIGTERM', async () => {
     const first = await startedProcess(['--db', folder, ...CHUNK_SIZE]);
-    expect(first.process.out).toContain(`\nIts page for browsers: ${first.url}/ui\n`);
+    expect(first.process.out).toContain(`\nWeb page: ${first.url}/ui\n`);
     expect((await fetch(`${first.url}/ui`)).headers.get('content-type')).toMatch(/^text\/html/);
     expect(first.process.out).toContain(`Data directory: ${folder} (chunks of 1 MiB)`);
     expect(first.process.out.match(/^curl .*$/gm)).toHaveLength(3);
@@ -125,7 +125,7 @@ describe('a node', () => {
     const node = await startedNode(['--db', folder, '--chunk-size', '2MiB']);
     await node.stop();
     expect(node.process.out).toContain('chunks of 1 MiB');
-    expect(node.process.logged().map(({ msg }) => msg)).toContainEqual(expect.stringContaining('--chunk-size was not used'));
+    expect(node.process.logged().map(({ msg }) => msg)).toContainEqual(expect.stringContaining('--chunk-size was ignored'));
   });
 
   test('a deprecated option works and warns', async () => {

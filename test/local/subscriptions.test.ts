@@ -44,7 +44,7 @@ describe('skua subscriptions', () => {
 
   test('shows one with its settings', async () => {
     const { out } = await run('info jobs workers');
-    expect(out).toMatch(/^jobs::workers {2}Live\nCheckpoint none yet, last event known 2, sent 0, parked 0\n[^]*namedConsumerStrategy RoundRobin\nNo consumer is connected\.\n$/);
+    expect(out).toMatch(/^jobs::workers {2}Live\nCheckpoint none yet, last known event 2, sent 0, parked 0\n[^]*namedConsumerStrategy RoundRobin\nNo consumers connected\.\n$/);
     expect(await json('info jobs workers')).toMatchObject({ groupName: 'workers', connections: [] });
     expect((await run('info jobs nobody')).code).toBe(1);
     expect((await run('info jobs')).code).toBe(2);
@@ -55,16 +55,16 @@ describe('skua subscriptions', () => {
     await ask('POST', '/subscriptions/jobs/workers/nack/00000000-0000-4000-8000-000000000002?action=park');
     await ask('POST', '/subscriptions/jobs/workers/ack?ids=00000000-0000-4000-8000-000000000001,00000000-0000-4000-8000-000000000003');
     await expect.poll(async () => (await json('info jobs workers')).parkedMessageCount).toBe(1);
-    expect((await run('list')).out).toContain('1 group with parked messages: `skua subscriptions replay-parked STREAM GROUP` sends them again.');
-    expect((await run('replay-parked jobs workers')).out).toBe('jobs::workers sends 1 parked message again.\n');
+    expect((await run('list')).out).toContain('1 group with parked messages: `skua subscriptions replay-parked STREAM GROUP` replays them.');
+    expect((await run('replay-parked jobs workers')).out).toBe('jobs::workers replays 1 parked message.\n');
     await expect.poll(take).toEqual(['1@jobs']);
-    expect((await run('replay-parked mails senders')).out).toBe('mails::senders has parked nothing.\n');
+    expect((await run('replay-parked mails senders')).out).toBe('mails::senders has no parked messages.\n');
     expect((await run('replay-parked jobs workers --stop-at x')).code).toBe(2);
   });
 
   test('lets one begin anew, and all', async () => {
     expect((await run('reset jobs workers')).code).toBe(2);
-    expect((await run('reset jobs workers --from 1')).out).toBe('jobs::workers begins anew from 1.\n');
+    expect((await run('reset jobs workers --from 1')).out).toBe('jobs::workers starts over from 1.\n');
     const taken: string[] = [];
     await expect.poll(async () => (taken.push(...await take()), taken)).toEqual(['1@jobs', '2@jobs']);
     expect(await json('restart')).toEqual({ result: 'Success' });

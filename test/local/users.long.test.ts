@@ -75,7 +75,7 @@ describe('an empty password', () => {
     const me = (headers: Record<string, string>, password = '') => ask('GET', '/users/%24current', { ...basic('kim', password), ...headers });
     expect((await me({})).status).toBe(200);
     for (const headers of [{ 'x-forwarded-for': '203.0.113.9' }, { 'x-forwarded-for': '127.0.0.1' }, { forwarded: 'for=127.0.0.1' }, { via: '1.1 proxy' }, { host: 'events.example.test' }] as Record<string, string>[]) {
-      for (const password of ['', '\0', '\0\0']) expect(await me(headers, password)).toEqual({ status: 401, text: expect.stringMatching(/not_authenticated.*An empty password lets nobody in, but from the machine of the node itself.*reset-password/) });
+      for (const password of ['', '\0', '\0\0']) expect(await me(headers, password)).toEqual({ status: 401, text: expect.stringMatching(/not_authenticated.*An empty password is accepted only on the machine of the node itself.*reset-password/) });
     }
     expect(await ask('GET', '/users/%24current', { ...basic('nobody', ''), via: '1.1 proxy' })).toEqual(await me({ via: '1.1 proxy' }));
     expect((await me({})).status).toBe(200);
@@ -99,7 +99,7 @@ describe('an empty password', () => {
     await leaveEmptyPassword('admin', ['$admins']);
     await stop();
     const refused = await ran(['start', '--disable-tls', '--db', db(), '--node-ip', '0.0.0.0', '--node-port', '0', '--stream-existence-filter-size', '10000']);
-    expect(refused).toMatchObject({ code: 2, err: expect.stringMatching(/still has the default password, or an empty one/) });
+    expect(refused).toMatchObject({ code: 2, err: expect.stringMatching(/still has the default password or an empty one/) });
   });
 
   test('keeps a node from starting where a variable says so', async () => {
@@ -112,7 +112,7 @@ describe('an empty password', () => {
 describe('the format of passwords', () => {
   test('of a directory of the reference database is told at the start, unless somebody has decided', async () => {
     installFolder(db(), unpackSet('orders-1-before'));
-    const told = () => node!.process.logged().filter(({ msg }) => String(msg).includes('it does not read. Set PasswordFormat: compatible'));
+    const told = () => node!.process.logged().filter(({ msg }) => String(msg).includes('which it can\'t read. Set PasswordFormat: compatible'));
     await start();
     expect(told()).toMatchObject([{ level: 'warn' }]);
     await stop();
@@ -171,7 +171,7 @@ describe('skua user reset-password', () => {
     expect(await reset(['ops', '--password-file', path.join(folder, 'secret'), '--password-format', 'strong'])).toMatchObject({ code: 0, out: expect.stringContaining('(strong)') });
     const typed = await reset(['kim', '--json'], { typed: 'typ3d\rtyp3d\r', isTTY: true });
     expect(JSON.parse(typed.out)).toEqual({ loginName: 'kim', fullName: 'Kim', groups: [], disabled: false, passwordFormat: 'compatible' });
-    expect(typed.err).toContain('New password of kim: \nThe same again: \n');
+    expect(typed.err).toContain('New password of kim: \nRepeat it: \n');
     expect(typed.err + typed.out).not.toContain('typ3d');
     await startQuick();
     expect(await Promise.all([lets('admin', 'p1ped'), lets('ops', 'fr0m-file'), lets('kim', 'typ3d'), lets('admin', 'changeit'), lets('kim', 'secret')])).toEqual([true, true, true, false, false]);

@@ -133,7 +133,7 @@ if (RUNS_FIXED) describe('the checksums of the chunk being written', () => {
     await clock.advance(BLOCK_SUMS_INTERVAL_MS);
     expect((await sumsOf(storage)).chunkNumber).toBe(1);
     await open.close();
-    expect(await run(killed)).toEqual(['they are of another chunk file']);
+    expect(await run(killed)).toEqual(['they belong to another chunk file']);
   });
 
   it('are compared again in the background after a week: damage ends the node with its place', async () => {
@@ -232,7 +232,7 @@ describe('what is no damage', () => {
     await writtenByOther(storage, await boundary(storage, 30), events, hasSlots);
     expect((await verify(storage)).filter((line) => line.startsWith('error'))).toEqual([]);
     const told = await run(storage);
-    expect(told).toEqual([expect.stringMatching(events < 30 ? /ends before/ : hasSlots ? /epoch begins at position/ : /cut back/)]);
+    expect(told).toEqual([expect.stringMatching(events < 30 ? /ends before/ : hasSlots ? /epoch begins at position/ : /truncated since/)]);
     expect(await run(storage)).toEqual([]);
     expect(await verify(storage)).toEqual([]);
   });
@@ -275,7 +275,7 @@ describe('what is no damage', () => {
     const other = await contentOf(await stopped(3), BLOCK_SUMS_FILE);
     const storage = await stopped();
     const own = await contentOf(storage, BLOCK_SUMS_FILE);
-    for (const [content, reason] of [[other, /another chunk/], [own.map((byte, i) => (i === 70 ? byte ^ 1 : byte)), /not as it was written/], [new Uint8Array(200).fill(65), /not as it was written/], [new Uint8Array(0), /not as it was written/]] as const) {
+    for (const [content, reason] of [[other, /another chunk/], [own.map((byte, i) => (i === 70 ? byte ^ 1 : byte)), /changed or damaged/], [new Uint8Array(200).fill(65), /changed or damaged/], [new Uint8Array(0), /changed or damaged/]] as const) {
       await putFile(storage, BLOCK_SUMS_FILE, content);
       expect(await run(storage)).toEqual([expect.stringMatching(reason)]);
       expect(await run(storage)).toEqual([]);
@@ -345,7 +345,7 @@ describe('what is no damage', () => {
         const isOngoing = sums !== null && sums !== 'not-ours' && await left.size(name) === ongoingFileBytes(CHUNK);
         const damaged = await copyOf(left);
         const told = await run(left, 1);
-        expect(told.filter((reason) => reason !== 'they are of another chunk file'), `operation ${at} ${mode}`).toEqual([]);
+        expect(told.filter((reason) => reason !== 'they belong to another chunk file'), `operation ${at} ${mode}`).toEqual([]);
         if (!isOngoing || told.length > 0 || sums.end < 3_000) continue;
         await flip(damaged, name, sums.end - 2_000);
         // A crash in the middle of a completion takes the commit slots, and with them the proof that nobody else wrote.

@@ -337,7 +337,7 @@ describe('what is refused', () => {
   test.each([
     [{ settings: settings({ strategy: 'Nonsense' }) }, 'Consumer strategy Nonsense does not exist.'],
     [{ settings: settings({ readBatchSize: 40, historyBufferSize: 40 }) }, 'Specified argument was out of the range of valid values. (Parameter \'ReadBatchSize may not be greater than or equal to BufferSize\')'],
-    [{ filter: { on: 'stream', prefixes: ['a,b'] } }, 'A prefix of a filter may not have a comma'],
+    [{ filter: { on: 'stream', prefixes: ['a,b'] } }, 'A filter prefix may not contain a comma'],
     [{ from: { commit: 9, prepare: 10 } }, 'Invalid Start From position: prepare position must be less than or equal to the commit position.'],
     [{ from: { commit: 9, prepare: -1 } }, 'Invalid Start From position: prepare and commit positions must be greater than or equal to 0 or both equal to -1.'],
     [{ from: { commit: 99_999_999_999, prepare: 99_999_999_999 } }, 'Invalid Start From position: commit position must be less than or equal to the last commit position in the transaction file.'],

@@ -161,12 +161,12 @@ describe('somebody who has the disk and knows the format', () => {
     await putFile(storage, receiptPath(0), concat(encodeReceiptHeader(sha256, { ...header, first: 0, last: 100, count: all.length, entries: sha256(entries) }).bytes, entries));
     const changed = await verify(storage, [anchor]);
     expect(changed.told.map(({ code }) => code)).toContain('receipts');
-    expect(changed.notes.map(({ message }) => message)).toContainEqual(expect.stringContaining(`${receiptPath(1)} does not follow on the receipt before it`));
+    expect(changed.notes.map(({ message }) => message)).toContainEqual(expect.stringContaining(`${receiptPath(1)} does not follow the receipt before it`));
 
     await shorter.remove(receiptPath(1));
     const lacking = await verify(shorter, [anchor]);
     expect(lacking.told.map(({ code }) => code)).toContain('receipts');
-    expect(lacking.notes.map(({ message }) => message)).toContainEqual(expect.stringContaining(`${receiptPath(2)} has none with the number 1 before it`));
+    expect(lacking.notes.map(({ message }) => message)).toContainEqual(expect.stringContaining(`${receiptPath(2)} is not preceded by receipt 1`));
   });
 
   it('gives anchors of another log: they hold for none', async () => {

@@ -100,7 +100,7 @@ describe('a power loss', () => {
     storage.failWhen((op, path) => (op !== 'read' && path.startsWith('proofs/') ? 'disk_full' : undefined));
     await open.scavenger.start({});
     await open.scavenger.idle();
-    expect(open.scavenger.last()).toMatchObject({ result: 'Errored', error: expect.stringContaining('could not be written down') });
+    expect(open.scavenger.last()).toMatchObject({ result: 'Errored', error: expect.stringContaining('could not be written') });
     expect((await storage.list('')).filter((name) => /^chunk-\d+\.\d+$/.test(name) && !name.endsWith('.000000'))).toEqual([]);
     expect((await storage.list('')).filter((name) => name.startsWith('chunk-')).length).toBeGreaterThanOrEqual(chunks);
     storage.failWhen(undefined);

@@ -34,7 +34,7 @@ describe('explain', () => {
   it.each([
     ['a0, a1, T(a)', {}, ['-0..1 (2) tombstone', '+9007199254740991..9007199254740991 (1) tombstone']],
     ['a0, a1, T(a)', { unsafe: true }, ['-0..9007199254740991 (3) tombstone']],
-    ['a0, T32(a), a2147483648, a2147483649', {}, ['-0..0 (1) tombstone', '+2147483647..2147483647 (1) tombstone', '+2147483648..2147483649 (2) written behind the tombstone']],
+    ['a0, T32(a), a2147483648, a2147483649', {}, ['-0..0 (1) tombstone', '+2147483647..2147483647 (1) tombstone', '+2147483648..2147483649 (2) written after the tombstone']],
     ['a0, tb#1, tp#1, te#1, c#1, a2, M0(a){mc=1}', {}, ['-0..0 (1) $maxCount', '+1..1 (1) part of an explicit transaction', '+2..2 (1) last event of the stream']],
     ['a0..a2, M0(a){tb=MAX}', {}, ['-0..1 (2) $tb', '+2..2 (1) last event of the stream']],
     ['a0@old, a1@fresh, a2@old, a3@fresh, M0(a){age}', {}, ['-0..0 (1) $maxAge', '-2..2 (1) $maxAge', '+1..1 (1) within $maxAge', '+3..3 (1) last event of the stream']],
@@ -54,8 +54,8 @@ describe('explain', () => {
 
   it.each([
     ['{"$maxAge":"PT5M"}', { $maxAge: 'PT5M' }, [{ key: '$maxAge', value: '"PT5M"', why: 'it must be a whole number of seconds, such as 3600' }]],
-    ['{"$maxcount":1,"$tb":1}', { $maxcount: 1, $tb: 1 }, [{ key: '$maxcount', value: '1', why: 'this key means nothing: it must be spelt $maxCount' }]],
-    ['ten', null, [{ key: null, value: 'ten', why: 'this is no JSON object, so nothing is limited, and administrators only are let in' }]],
+    ['{"$maxcount":1,"$tb":1}', { $maxcount: 1, $tb: 1 }, [{ key: '$maxcount', value: '1', why: 'unknown key: it must be spelt $maxCount' }]],
+    ['ten', null, [{ key: null, value: 'ten', why: 'this is not a JSON object, so nothing is limited and only administrators have access' }]],
     ['{}', {}, undefined],
   ])('names what of the metadata %s, which another program wrote, has no effect', async (json, metadata, ignored) => {
     const { open } = await openWorld();

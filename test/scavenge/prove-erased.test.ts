@@ -89,7 +89,7 @@ describe('an event', () => {
     expect(places(traces)).toEqual([`chunk-000000.000000@${at}`, 'z@3', 'index/y@2', 'index/stream-existence/x@1', 'index/scavenging/scavenging.db-wal@3']);
   });
 
-  it('is traced in superseded and unfinished files and behind the end of the log, and said to be there', async () => {
+  it('is traced in superseded and unfinished files and after the end of the log, and said to be there', async () => {
     const storage = new MemoryStorage();
     const eventId = idBytes(ID_TEXT);
     await writeChunkFile(storage, 'chunk-000000.000000', 0, CHUNK, [{ stream: 'a', eventId }]);
@@ -105,7 +105,7 @@ describe('an event', () => {
     expect(traces.map(({ file: where, what }) => [where, what.slice(what.lastIndexOf(', ') - 30)])).toEqual([
       ['00000000-0000-4000-8000-000000000011.scavenge.tmp', expect.stringContaining('unfinished work, which the next start removes')],
       ['chunk-000000.000000', expect.stringContaining('replaced, which the next start removes')],
-      ['chunk-000001.000000', expect.stringMatching(/, behind the end of the log$/)],
+      ['chunk-000001.000000', expect.stringMatching(/, after the end of the log$/)],
     ]);
   });
 

@@ -100,7 +100,7 @@ describe('the last event of a soft-deleted stream', () => {
     await old.open.close();
     let seed = 1;
     const opened = (keepsDeletedData: boolean) => openWorld({ storage: old.storage, states: old.states, seed: ++seed, scavenge: { repairHistory: false, keepsDeletedData } });
-    const learnt = ({ lines }: World) => lines.filter(({ message }) => message.includes('learnt anew')).length;
+    const learnt = ({ lines }: World) => lines.filter(({ message }) => message.includes('rebuilt from the log')).length;
     const world = await opened(false);
     expect((await world.open.scavenger.explain('gone')).redacted).toMatchObject({ number: 0 });
     // The run ends where what was known is gone, and nothing is learnt yet.
@@ -196,7 +196,7 @@ describe('the last event of a soft-deleted stream', () => {
     expect(explanation.kept).toMatchObject([{ from: 0, to: 0, why: 'last event of the deleted stream, without its data' }]);
     const ofStream = await proved(world, { stream: 'gone' });
     expect(ofStream.summary).toMatchObject({ traces: 0, redacted: 1 });
-    expect(ofStream.findings.map(({ what }) => what)).toContain("event 0 of 'gone', which a scavenge has emptied of data and metadata");
+    expect(ofStream.findings.map(({ what }) => what)).toContain("event 0 of 'gone', whose data and metadata a scavenge has removed");
     const ofId = await proved(world, { events: [ID] });
     expect(ofId).toMatchObject({ summary: { traces: 0, residues: 1, redacted: 1 }, findings: [{ kind: 'residue' }] });
     await world.open.close();

@@ -258,7 +258,7 @@ describe('keys', () => {
   test('that are not known make a session none, with one warning', async () => {
     const [value, another] = [await one.login(), await one.login()];
     expect([await userOf(stranger, value), await userOf(stranger, another)]).toEqual([null, null]);
-    expect(world.log.at('warn').filter((line) => line.includes('not known here'))).toHaveLength(1);
+    expect(world.log.at('warn').filter((line) => line.includes('unknown key'))).toHaveLength(1);
     expect([await userOf(stranger, await stranger.login()), await userOf(one, value)]).toEqual([KIM, KIM]);
   });
 

@@ -40,7 +40,7 @@ describe('the bytes of a commit object', () => {
     for (let length = 0; length < bytes.length; length++) expect(() => decode(3, bytes.subarray(0, length))).toThrow(expect.objectContaining({ code: 'log_corrupt' }));
     const longer = new Uint8Array(bytes.length + 1);
     longer.set(bytes);
-    expect(() => decode(3, longer)).toThrow(/1 bytes too many/);
+    expect(() => decode(3, longer)).toThrow(/1 extra bytes/);
   });
 
   test('say which commit they are, and carry none but those directly before it', () => {

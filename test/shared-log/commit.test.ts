@@ -142,7 +142,7 @@ describe('what the store refuses for certain', () => {
     for (let i = 0; i < 3; i++) await expect(instance.store.append('s', ANY, [event()])).rejects.toMatchObject({ code: 'storage_denied' });
     hooks.onCreate = null;
     for (let i = 0; i < 2; i++) await instance.store.append('s', ANY, [event()]);
-    expect(lines).toEqual(['nothing can be committed', 'commits are made again']);
+    expect(lines).toEqual(['nothing can be committed', 'commits work again']);
     await instance.close();
   });
 

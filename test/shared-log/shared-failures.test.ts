@@ -86,7 +86,7 @@ test('a store that fails is told in the log, and locks nobody', async () => {
   const objects = new MemoryObjects();
   objects.create = () => Promise.reject(new Error('no'));
   expect(await new ObjectFailures({ objects, clock, digests: nodeDigests, log }).add('kim', '192.0.2.1')).toBe(false);
-  expect(log.at('warn')).toEqual(['a failed login could not be counted together with those of other processes']);
+  expect(log.at('warn')).toEqual(['a failed login could not be counted across processes']);
 });
 
 test('the logins of two processes are locked together, and a right password asks for nothing', async () => {

@@ -31,7 +31,7 @@ test('a scavenge database that is too large ends the run with an error that says
   const { base: objects, scavengeId, universe } = await scavengeable(clock);
   const ended = await runTick(worldOf(objects, clock, 5), { settings: { stateBytesMax: 1 } });
   expect(ended.scavenge).toMatchObject({ scavengeId, state: 'ended', result: 'Errored' });
-  expect(ended.scavenge!.error).toContain('may have 1 on object storage');
+  expect(ended.scavenge!.error).toContain('the limit on object storage is 1');
   expect((await manifestOf(objects)).files.some(({ name }) => name === STATE_PATH)).toBe(false);
   const reader = await openObjectStore(worldOf(objects, clock, 6), OPTIONS);
   const history = await readWholeStream(reader.store, `$scavenges-${scavengeId}`, 'forward', 100);

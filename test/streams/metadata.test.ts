@@ -67,10 +67,10 @@ describe('what may be written', () => {
   it.each([
     ['{"$maxCount":"5"}', '$maxCount', /\$maxCount in the metadata of s must be a whole number/], ['{"x":1,"$tmp":0}', '$tmp', /must be true or false/], ['{"$acl":{"$w":{}}}', '$acl.$w', /name of a user or group/],
     ['{"$maxAge":"PT5M"}', '$maxAge', /^\$maxAge in the metadata of s must be a whole number of seconds, such as 3600\.$/], ['{"$maxCount":"10"}', '$maxCount', /must be a whole number of events/],
-    ['{"$tb":"3"}', '$tb', /must be a whole number, that of the first event to keep/], ['{"$cacheControl":1.5}', '$cacheControl', /whole number of seconds/],
+    ['{"$tb":"3"}', '$tb', /must be a whole number, the number of the first event to keep/], ['{"$cacheControl":1.5}', '$cacheControl', /whole number of seconds/],
     ['{"$maxcount":10}', '$maxcount', /^\$maxcount in the metadata of s must be spelt \$maxCount\.$/], ['{"$MAXAGE":10}', '$MAXAGE', /spelt \$maxAge/], ['{"$ACL":{}}', '$ACL', /spelt \$acl/],
-    ['"{\\"$maxCount\\":10}"', null, /^The metadata of s must be a JSON object that is sent as JSON/],
-    ['{"$acl":{"$R":"a"}}', '$acl.$R', /left out/], ['{"$acl":[]}', '$acl', /an object with some of/], ['[]', null, /^The metadata of s must be a JSON object/], ['', null, /\{\} for none/],
+    ['"{\\"$maxCount\\":10}"', null, /^The metadata of s must be a JSON object sent as JSON/],
+    ['{"$acl":{"$R":"a"}}', '$acl.$R', /ignored/], ['{"$acl":[]}', '$acl', /an object with some of/], ['[]', null, /^The metadata of s must be a JSON object/], ['', null, /\{\} for none/],
   ])('%s is refused', (json, key, message) => {
     expect(check('$$s', json)).toMatchObject({ code: 'invalid_metadata', message: expect.stringMatching(message), data: { stream: '$$s', key } });
     expect(check('s', json)).toBeNull();
@@ -119,14 +119,14 @@ describe('what is there and has no effect', () => {
   it.each([
     ['', []], ['{}', []], ['{"$maxCount":5,"$tb":0,"$tmp":false,"$acl":{"$r":"a"},"mine":"x"}', []],
     ['{"$maxAge":"PT5M"}', ['$maxAge="PT5M": it must be a whole number of seconds, such as 3600']],
-    ['{"$maxcount":10,"$tb":3}', ['$maxcount=10: this key means nothing: it must be spelt $maxCount']],
-    ['{"$maxCount":"10","$tb":3,"mine":1}', ['$maxCount="10": it must be a whole number of events, such as 100', "$tb=3: it is right, but counts for nothing beside $maxCount, which can't be understood"]],
-    ['{"$maxCount":0,"$tb":-1}', ['$maxCount=0: only numbers above 0 count', '$tb=-1: a number below 0 truncates nothing']],
+    ['{"$maxcount":10,"$tb":3}', ['$maxcount=10: unknown key: it must be spelt $maxCount']],
+    ['{"$maxCount":"10","$tb":3,"mine":1}', ['$maxCount="10": it must be a whole number of events, such as 100', "$tb=3: it is valid, but has no effect because $maxCount is invalid"]],
+    ['{"$maxCount":0,"$tb":-1}', ['$maxCount=0: only numbers above 0 have an effect', '$tb=-1: a number below 0 truncates nothing']],
     ['{"$acl":{"$x":1},"$maxAge":3}', [
-      '$acl={"$x":1}: $acl.$x must be left out: a list of rights has $r, $w, $d, $mr and $mw and nothing else; until then administrators only are let in',
-      "$maxAge=3: it is right, but counts for nothing beside $acl, which can't be understood",
+      '$acl={"$x":1}: $acl.$x must be ignored: an access list has only $r, $w, $d, $mr and $mw; until then only administrators have access',
+      "$maxAge=3: it is valid, but has no effect because $acl is invalid",
     ]],
-    ['$maxCount: 10', ['null=$maxCount: 10: this is no JSON object, so nothing is limited, and administrators only are let in']],
+    ['$maxCount: 10', ['null=$maxCount: 10: this is not a JSON object, so nothing is limited and only administrators have access']],
   ])('%s', (json, expected) => {
     expect(ignored(json)).toEqual(expected);
     // What counts is what was not named.

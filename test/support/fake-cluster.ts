@@ -40,7 +40,7 @@ export class FakeMembership implements Membership, Pick<RunningMembership, 'onGo
   index = 0;
   isLeader = true;
   leadsSinceMs: number | null = 0;
-  resigned = 'The lead was given away.';
+  resigned = 'Leadership was handed over.';
   /** When set, calls of other members reject with it. */
   error: SkuaError | null = null;
   readonly gossips: Gossip[] = [];

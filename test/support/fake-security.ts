@@ -132,7 +132,7 @@ export class FakeSecurity implements Security {
     },
     changePassword: async (loginName, currentPassword, newPassword) => {
       const entry = this.entries.get(loginName);
-      if (entry?.password !== currentPassword) throw new SkuaError('wrong_password', 'The current password is another one.', { loginName });
+      if (entry?.password !== currentPassword) throw new SkuaError('wrong_password', 'The current password is wrong.', { loginName });
       entry.password = newPassword;
     },
   };

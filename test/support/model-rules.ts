@@ -62,7 +62,7 @@ export function checkCount(count: number): void {
 }
 
 export function deleted(stream: string): SkuaError {
-  return new SkuaError('stream_deleted', `Stream '${stream}' is deleted for ever.`, { stream });
+  return new SkuaError('stream_deleted', `Stream '${stream}' is hard-deleted.`, { stream });
 }
 
 export function conflict(stream: string, expected: number, actual: number): SkuaError {

@@ -228,7 +228,7 @@ export function suite({ test, testing, client }: SuiteParts): void {
     await bad({ users: [{ name: 'ada' }] }, /name and a password/);
     await bad({ users: [{ name: 'ada', password: 'a', role: 'x' }] }, /Unknown member role/);
     await bad({ users: [{ name: 'ada', password: 'a' }, { name: 'ada', password: 'b' }] }, /two users ada/);
-    await bad({ users: [{ name: 'ops', password: 'a', groups: [] }] }, /always there/);
+    await bad({ users: [{ name: 'ops', password: 'a', groups: [] }] }, /always exists/);
     await bad({ options: { NodePort: 2113 } }, /NodePort.*leave it out/);
     await bad({ options: { insecure: true } }, /insecure.*leave it out/);
     await bad({ options: { NoSuchThing: 1 } }, /Unknown option/);

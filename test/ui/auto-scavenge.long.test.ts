@@ -44,7 +44,7 @@ atNode('auto-scavenge', (ui) => {
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.locator('.badge', { hasText: 'paused' }).waitFor();
     expect((await status()).state).toBe('Paused');
-    await sees(page, 'It is paused: these times pass without a cycle.');
+    await sees(page, 'Paused: no cycle starts at these times.');
     expect((await ui.ask('POST', '/auto-scavenge/resume')).status).toBe(200);
     await page.locator('.badge', { hasText: 'waiting' }).waitFor();
     expect((await ui.ask('POST', '/auto-scavenge/pause')).status).toBe(200);
@@ -99,7 +99,7 @@ atNode('auto-scavenge that is switched off', (ui) => {
     const page = await ui.open('/auto-scavenge');
     await sees(page, 'Auto-scavenge is off on this node');
     await sees(page, 'The option AutoScavenge:Enabled is false.');
-    await sees(page, /Take AutoScavenge:Enabled out of the configuration/);
+    await sees(page, /Remove AutoScavenge:Enabled from the configuration/);
     expect(await ui.faults('/auto-scavenge', '.empty')).toEqual([]);
   });
 }, ['--auto-scavenge-enabled', 'false']);
@@ -108,7 +108,7 @@ atNode('auto-scavenge without a licence', (ui) => {
   test('says so, and what to do', async () => {
     const page = await ui.open('/auto-scavenge');
     await sees(page, /There is no licence key, and Licensing:UseBuiltIn is false/);
-    await sees(page, /needs a licence that grants it/);
+    await sees(page, /needs a licence that includes it/);
   });
 }, ['--licensing-use-built-in', 'false']);
 

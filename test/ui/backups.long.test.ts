@@ -28,7 +28,7 @@ atNode('backups', (ui) => {
     await page.getByRole('button', { name: 'Back up now' }).click();
     const asked = page.getByRole('dialog', { name: 'Back up now' });
     await asked.getByText('A backup and a scavenge can\'t run at the same time.', { exact: false }).waitFor();
-    await asked.getByRole('switch', { name: 'Pause a scavenge that runs' }).check();
+    await asked.getByRole('switch', { name: 'Pause a running scavenge' }).check();
     const [request] = await Promise.all([page.waitForRequest((sent) => sent.method() === 'POST'), asked.getByRole('button', { name: 'Back up' }).click()]);
     expect(new URL(request.url()).search).toBe('?pauseScavenge=true');
     const rows = page.getByRole('table', { name: 'Backups' }).locator('tbody tr');
@@ -58,7 +58,7 @@ atNode('backups', (ui) => {
     await asked.getByLabel('How much is read').selectOption('1');
     await asked.getByRole('button', { name: 'Verify' }).click();
     await page.getByRole('row', { name: /Verification Passed/ }).first().waitFor();
-    await page.locator('.stat').filter({ hasText: 'Last verification' }).getByText('nothing wrong found').waitFor();
+    await page.locator('.stat').filter({ hasText: 'Last verification' }).getByText('no errors found').waitFor();
   });
 
   test('the command that it shows restores the state that was chosen', async () => {
@@ -67,12 +67,12 @@ atNode('backups', (ui) => {
     const page = await ui.open('/backups');
     const command = page.getByRole('region', { name: 'Restore', exact: true }).locator('.command code');
     expect(await command.innerText()).toBe(`skua restore --from ${REPOSITORY} --db ./restored`);
-    await page.getByRole('button', { name: 'One backup' }).click();
+    await page.getByRole('button', { name: 'A backup' }).click();
     expect(await command.innerText()).toContain(` --backup ${(await list())[0]!.id}`);
     await page.getByRole('table', { name: 'Backups' }).locator('tbody tr').last().click();
     expect(await command.innerText()).toContain(` --backup ${(await list()).at(-1)!.id}`);
     // Along the time, by the keys.
-    const line = page.getByRole('slider', { name: 'Moment to restore to' });
+    const line = page.getByRole('slider', { name: 'Restore point' });
     await line.focus();
     await page.keyboard.press('Home');
     const first = await command.innerText();
@@ -81,7 +81,7 @@ atNode('backups', (ui) => {
     const momentOf = (text: string) => Date.parse(/ --to-time (\S+)$/.exec(text)?.[1] ?? '');
     expect(momentOf(first)).toBeLessThan(momentOf(last));
     expect(momentOf(last)).toBeLessThanOrEqual(Date.now());
-    await page.getByText('Or the nearest before it').click();
+    await page.getByText('Or the nearest point before it').click();
     const words = (await command.innerText()).split(' ');
     expect(words.at(-1)).toBe('--at-or-before');
     const restored = path.join(folder, 'restored');
@@ -91,14 +91,14 @@ atNode('backups', (ui) => {
 
   test('it is for operators', async () => {
     await ui.ask('POST', '/users', { loginName: 'reader', fullName: 'Reader', groups: [], password: PASSWORD });
-    await sees(await ui.open('/backups', { user: 'reader' }), 'Your role is not enough');
+    await sees(await ui.open('/backups', { user: 'reader' }), 'You don\'t have permission');
   });
 
   test.each(SIZE_NAMES)('nothing is wrong with it on a %s', async (size) => {
     if ((await list()).length === 0) await backUp();
     expect(await ui.faults('/backups', 'table', { size }, async (page) => {
-      await page.getByRole('button', { name: 'A moment' }).click();
-      await page.getByLabel('Moment, in your time zone').waitFor();
+      await page.getByRole('button', { name: 'Point in time' }).click();
+      await page.getByLabel('Point in time, in your time zone').waitFor();
     })).toEqual([]);
     expect(await ui.faults('/backups', 'table', { size }, async (page) => {
       await page.getByRole('button', { name: 'Back up now' }).click();
@@ -111,7 +111,7 @@ atNode('a node without a repository', (ui) => {
   test('says what to set, in each way in which options are given', async () => {
     const page = await ui.open('/backups');
     const command = page.locator('.command code');
-    await sees(page, 'If this node were lost, so would be its data');
+    await sees(page, 'If this node is lost, so is its data');
     expect(await command.innerText()).toContain('--backup-repository s3://my-bucket/backups');
     await page.getByRole('tab', { name: 'Environment' }).click();
     expect(await command.innerText()).toContain('SERVER_BACKUP__REPOSITORY=');

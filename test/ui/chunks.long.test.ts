@@ -28,9 +28,9 @@ atNode('the chunk map', (ui) => {
 
   test('a node that has one chunk only', async () => {
     const page = await ui.open('/chunks');
-    await sees(page, 'no file has been written anew');
+    await sees(page, 'no file has been rewritten');
     expect(await active(page)).toMatch(/^Chunk 0, being written/);
-    await sees(page, 'count it by a dry run');
+    await sees(page, 'start a dry run to count it');
   });
 
   test('every file as the node tells it: in the map by keys and by the pointer, and in a table', async () => {
@@ -75,8 +75,8 @@ atNode('the chunk map', (ui) => {
   test('what a dry run counts is what the map shows; its legend lets files step back', async () => {
     ui.allow(ENDED);
     const page = await ui.open('/chunks');
-    await page.getByRole('button', { name: 'Count what could go' }).click();
-    await page.getByRole('button', { name: 'Count again' }).waitFor();
+    await page.getByRole('button', { name: 'Start a dry run' }).click();
+    await page.getByRole('button', { name: 'Run again' }).waitFor();
     const id = await page.evaluate('localStorage.getItem("skua.dry-run")') as string;
     const report = await json<Report>(ui, `/admin/scavenge/dry-run/${id}`);
     await page.getByRole('radio', { name: 'Removable' }).click();
@@ -135,7 +135,7 @@ atNode('the chunk map', (ui) => {
   test('who may not see it is told why', async () => {
     await ui.ask('POST', '/users', { loginName: 'reader', fullName: 'Reader', groups: [], password: 'a Password of tests 2' });
     const page = await ui.open('/chunks', { user: 'reader', password: 'a Password of tests 2' });
-    await sees(page, 'Your role is not enough');
+    await sees(page, 'You don\'t have permission');
   });
 }, SMALL_CHUNKS);
 

@@ -55,7 +55,7 @@ atCluster('the page at a cluster', (ui, cluster) => {
     const before = await epoch(atFollower, leader);
 
     await leader.kill();
-    await sees(atLeader, 'The node is gone; trying again.');
+    await sees(atLeader, 'The node is not responding; retrying.');
     await rowOf(atFollower, leader).getByText('Not reachable').waitFor();
     const next = await led(cluster(), leader);
     await rowOf(atFollower, next).getByText('Leader', { exact: true }).waitFor();
@@ -66,7 +66,7 @@ atCluster('the page at a cluster', (ui, cluster) => {
     await live.getByRole('table', { name: 'Events of from-a-follower' }).getByText('noted-later').waitFor();
 
     await leader.start();
-    await atLeader.getByText('The node is gone; trying again.').waitFor({ state: 'hidden' });
+    await atLeader.getByText('The node is not responding; retrying.').waitFor({ state: 'hidden' });
     await rowOf(atLeader, leader).getByText('Follower', { exact: true }).waitFor();
     await rowOf(atLeader, next).getByText('Leader', { exact: true }).waitFor();
     await rowOf(atLeader, leader).getByText('this one').waitFor();

@@ -14,11 +14,11 @@ interface Look {
 const WATCH = `
   window.__looks = [];
   const look = () => {
-    const table = document.querySelector('table[aria-label="Members of the cycle that began"]');
+    const table = document.querySelector('table[aria-label="Members of the cycle that started"]');
     if (table === null) return;
     const rows = Array.from(table.querySelectorAll('tbody tr'), ({ cells: [member, state] }) => ({ member: member.textContent, state: state.textContent }));
     const those = (wanted) => rows.filter(({ state }) => state === wanted).map(({ member }) => member);
-    const seen = { id: table.closest('.card').querySelector('p code').textContent, waiting: those('waits for its turn'), running: those('is being scavenged'), done: those('is done') };
+    const seen = { id: table.closest('.card').querySelector('p code').textContent, waiting: those('waiting'), running: those('scavenging'), done: those('is done') };
     if (JSON.stringify(seen) !== JSON.stringify(window.__looks.at(-1))) window.__looks.push(seen);
   };
   new MutationObserver(look).observe(document.querySelector('main'), { subtree: true, childList: true, characterData: true });

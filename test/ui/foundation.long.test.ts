@@ -32,10 +32,10 @@ atNode('the frame of the page', (ui, node) => {
     await page.goForward();
     await title(page, 'Users');
     await page.goto(`${ui.url}/ui/no/such/view`);
-    await sees(page, 'There is nothing here');
+    await sees(page, 'Page not found');
   });
 
-  test.each([['/nothing-here', 'There is nothing here'], ['/webhooks/nobody', 'There is no such connector'], ['/subscriptions/nobody/nowhere', 'There is no such group'], ['/streams/nobody/first', 'This is no event number'], ['/streams/nobody', 'nobody'], ['/streams/nobody/0', 'Event 0']])('what is not there has a heading as well, at %s', async (path, heading) => {
+  test.each([['/nothing-here', 'Page not found'], ['/webhooks/nobody', 'There is no such connector'], ['/subscriptions/nobody/nowhere', 'There is no such group'], ['/streams/nobody/first', 'This is not an event number'], ['/streams/nobody', 'nobody'], ['/streams/nobody/0', 'Event 0']])('what is not there has a heading as well, at %s', async (path, heading) => {
     ui.allow(/status of 404/);
     // Only once the answer is there, before which the view has the heading of what is looked for.
     const page = await ui.open(path);
@@ -48,7 +48,7 @@ atNode('the frame of the page', (ui, node) => {
     const page = await ui.open('/options');
     await title(page, 'Options');
     await page.keyboard.press('Tab');
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to content');
     await page.keyboard.press('Enter');
     expect(await focused(page)).toBe('MAIN main');
 
@@ -85,12 +85,12 @@ atNode('the frame of the page', (ui, node) => {
     const page = await ui.open('/metrics');
     await sees(page, 'All metrics');
     await node.stop();
-    await sees(page, 'The node is gone; trying again.');
+    await sees(page, 'The node is not responding; retrying.');
     // What was known stays.
     await sees(page, 'All metrics');
     const answered = page.waitForResponse((response) => response.url().endsWith('/metrics') && response.status() === 200);
     await node.start();
-    await page.getByText('The node is gone; trying again.').waitFor({ state: 'hidden' });
+    await page.getByText('The node is not responding; retrying.').waitFor({ state: 'hidden' });
     await answered;
   });
 

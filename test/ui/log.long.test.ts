@@ -28,17 +28,17 @@ atNode('the log', (ui) => {
     const lines = page.locator('.log-line');
     await page.getByRole('button', { name: 'Warnings' }).click();
     await expect.poll(() => page.locator('.log-line.info').count()).toBe(0);
-    await page.getByRole('searchbox', { name: 'Find in the lines' }).fill('REFUSED narrowed');
+    await page.getByRole('searchbox', { name: 'Search the lines' }).fill('REFUSED narrowed');
     await expect.poll(() => lines.count()).toBe(1);
-    const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save the lines that are shown' }).click()]);
+    const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save the lines shown' }).click()]);
     expect(saved.suggestedFilename()).toBe('skua-log.ndjson');
     const text = await readFile(await saved.path(), 'utf8');
     expect(JSON.parse(text)).toMatchObject({ level: 'warn', message: 'a webhook call was refused', fields: { connectorId: 'narrowed', status: 500 } });
-    await page.getByRole('searchbox', { name: 'Find in the lines' }).fill('nothing has this');
-    await sees(page, 'No line fits');
+    await page.getByRole('searchbox', { name: 'Search the lines' }).fill('nothing has this');
+    await sees(page, 'No lines match');
     // The address holds what was asked for.
     await page.reload();
-    await sees(page, 'No line fits');
+    await sees(page, 'No lines match');
   });
 
   test('the level is changed in the page, and what is changed beside it is seen there', async () => {
@@ -48,7 +48,7 @@ atNode('the log', (ui) => {
     await expect.poll(() => level.inputValue()).toBe('info');
     await level.selectOption('debug');
     await expect.poll(here).toBe('debug');
-    await sees(page, 'The node logs everything now, until it is restarted');
+    await sees(page, 'The node logs everything until it restarts');
     await ui.ask('PUT', '/admin/log/level', { level: 'warn' });
     await expect.poll(() => level.inputValue()).toBe('warn');
     await ui.ask('PUT', '/admin/log/level', { level: 'info' });
@@ -67,14 +67,14 @@ atNode('the log', (ui) => {
     await page.waitForRequest((request) => !request.url().includes('/admin/log'));
     expect(asked.filter((url) => url.includes('/admin/log'))).toEqual([]);
     expect(await page.getByText('connectorId=paused').count()).toBe(0);
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('button', { name: 'Resume' }).click();
     await page.getByText('connectorId=paused').first().waitFor();
   });
 
   test('it is for operators', async () => {
     await ui.ask('POST', '/users', { loginName: 'reader', fullName: 'Reader', groups: [], password: PASSWORD });
     const page = await ui.open('/log', { user: 'reader' });
-    await sees(page, 'Your role is not enough');
+    await sees(page, 'You don\'t have permission');
   });
 
   test.each(SIZE_NAMES)('nothing is wrong with it on a %s', async (size) => {

@@ -11,7 +11,7 @@ atNode('logging in', (ui) => {
     await expect.poll(() => page.evaluate('document.activeElement.name')).toBe('user');
 
     await dialog.getByRole('button', { name: 'Log in' }).click();
-    expect(await dialog.getByText('This is needed.').count()).toBe(2);
+    expect(await dialog.getByText('This field is required.').count()).toBe(2);
     await page.keyboard.type(ADMIN);
     await dialog.getByLabel('Password').fill('wrong');
     await page.keyboard.press('Enter');
@@ -35,7 +35,7 @@ atNode('logging in', (ui) => {
     const dialog = page.getByRole('dialog', { name: 'New user' });
     await dialog.getByLabel('User name').fill('late');
     await dialog.getByLabel('Password', { exact: true }).fill('a Password 1');
-    await dialog.getByLabel('Password, once more').fill('a Password 1');
+    await dialog.getByLabel('Repeat password').fill('a Password 1');
     await dialog.getByRole('button', { name: 'Create user' }).click();
     const login = page.getByRole('dialog', { name: 'Log in' });
     await login.getByLabel('User name').fill(ADMIN);
@@ -47,7 +47,7 @@ atNode('logging in', (ui) => {
   test('a user without the role is told which one is lacking', async () => {
     await ui.ask('POST', '/users', { loginName: 'reader', fullName: 'A Reader', groups: ['readers'], password: 'a Password 2' });
     const page = await ui.open('/users', { user: 'reader', password: 'a Password 2' });
-    await sees(page, 'Your role is not enough');
+    await sees(page, 'You don\'t have permission');
     await sees(page, /for members of \$admins.*logged in as reader in readers/);
     await page.getByRole('navigation').getByRole('link', { name: 'Options , locked' }).waitFor();
   });
@@ -56,7 +56,7 @@ atNode('logging in', (ui) => {
     expect(await ui.faults('/options', 'main button', { user: null, size }, async (page) => {
       await page.getByRole('main').getByRole('button', { name: 'Log in' }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Log in' }).click();
-      await page.getByText('This is needed.').first().waitFor();
+      await page.getByText('This field is required.').first().waitFor();
     })).toEqual([]);
   });
 });

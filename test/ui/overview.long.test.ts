@@ -39,7 +39,7 @@ atNode('the overview of a node', (ui, node) => {
       await route.continue();
     });
     await page.goto(`${ui.url}/ui`);
-    const empty = page.getByRole('figure').getByText('Filled while the page is open, up to an hour.');
+    const empty = page.getByRole('figure').getByText('Fills while the page is open, up to one hour.');
     await card(page, 'Process').waitFor();
     await expect.poll(() => empty.count()).toBe(4);
     expect(await empty.first().isVisible()).toBe(true);
@@ -53,7 +53,7 @@ atNode('the overview of a node', (ui, node) => {
     const page = await ui.open();
     await card(page, 'Process').waitFor();
     await node.stop();
-    await sees(page, 'The node is gone; trying again.');
+    await sees(page, 'The node is not responding; retrying.');
     await node.start();
     const { node: { instanceId, startedAt } } = await (await ui.ask('GET', '/admin/overview')).json() as { node: { instanceId: string; startedAt: string } };
     await expect.poll(() => card(page, 'Process').locator('time').getAttribute('datetime')).toBe(startedAt);

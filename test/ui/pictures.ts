@@ -105,8 +105,8 @@ async function takeAll(url: string, authorities: string, context: BrowserContext
 
   for (const [name, count] of Object.entries(KEPT)) await streamClient.limit(name, randomUUID(), count);
   for (const name of DELETED) await streamClient.delete(name, 'soft');
-  await chunks.getByRole('button', { name: 'Count what could go' }).click();
-  await chunks.getByRole('button', { name: 'Count again' }).waitFor();
+  await chunks.getByRole('button', { name: 'Start a dry run' }).click();
+  await chunks.getByRole('button', { name: 'Run again' }).waitFor();
   await chunks.getByRole('radio', { name: 'Removable' }).click();
   await chunks.locator('canvas').waitFor();
   await picture(chunks, 'chunks');

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { ADMIN, atNode, sees } from './kit.ts';
 import type { Ui } from './kit.ts';
 
-const GONE = 'The node is gone; trying again.';
+const GONE = 'The node is not responding; retrying.';
 
 const append = (ui: Ui, stream: string, type: string) => ui.ask('POST', `/streams/${stream}`, [{ eventId: randomUUID(), eventType: type, data: {} }], { 'content-type': 'application/vnd.eventstore.events+json' });
 
@@ -66,7 +66,7 @@ atNode('a node that is started again', (ui, node) => {
     const dialog = page.getByRole('dialog', { name: 'New user' });
     await dialog.getByLabel('User name').fill('patient');
     await dialog.getByLabel('Password', { exact: true }).fill('a Password 5');
-    await dialog.getByLabel('Password, once more').fill('a Password 5');
+    await dialog.getByLabel('Repeat password').fill('a Password 5');
     await node.stop();
     await dialog.getByRole('button', { name: 'Create user' }).click();
     await dialog.getByRole('alert').waitFor();

@@ -33,11 +33,11 @@ atNode('scavenges', (ui, node) => {
   test('a node that has never been scavenged says what to do', async () => {
     ui.allow(/status of 404/);
     const page = await ui.open('/scavenge');
-    await sees(page, 'None has run yet');
+    await sees(page, 'No scavenge since the node started');
     await page.getByRole('tab', { name: 'History' }).click();
-    await sees(page, 'No scavenge is remembered');
-    await page.getByRole('tab', { name: 'What it would win' }).click();
-    await sees(page, 'Nothing has been counted yet');
+    await sees(page, 'No scavenges yet');
+    await page.getByRole('tab', { name: 'Dry run' }).click();
+    await sees(page, 'No dry run yet');
   });
 
   test('what a dry run counts, and what of it each threshold wins', async () => {
@@ -49,19 +49,19 @@ atNode('scavenges', (ui, node) => {
     await page.getByRole('button', { name: 'Start a dry run' }).click();
     await page.getByRole('slider', { name: 'Threshold' }).waitFor();
     const report = await json<Report>(ui, `/admin/scavenge/dry-run/${await page.evaluate('localStorage.getItem("skua.dry-run")') as string}`);
-    expect(await figure(page, 'Chunks written anew')).toBe(`${report.totals.chunksExecuted} of ${report.totals.chunks}`);
+    expect(await figure(page, 'Chunks rewritten')).toBe(`${report.totals.chunksExecuted} of ${report.totals.chunks}`);
     expect(report.totals.redactable).toBe(1);
     await sees(page, /^of [\d\s.,]+ in the log; 1 more loses its data$/);
     const executedAt = (threshold: number) => report.chunks.filter(({ weight }) => threshold < 0 || (weight > 0 && weight >= threshold)).length;
 
     await page.getByRole('slider').focus();
     await page.keyboard.press('Home');
-    await soon(() => figure(page, 'Chunks written anew')).toBe(`${report.totals.chunks} of ${report.totals.chunks}`);
+    await soon(() => figure(page, 'Chunks rewritten')).toBe(`${report.totals.chunks} of ${report.totals.chunks}`);
     await page.keyboard.press('End');
     const most = Math.max(...report.chunks.map(({ weight }) => weight));
     expect(executedAt(most)).toBeLessThan(report.totals.chunksExecuted);
-    await soon(() => figure(page, 'Chunks written anew')).toBe(`${executedAt(most)} of ${report.totals.chunks}`);
-    expect(await page.getByText('written anew', { exact: true }).count()).toBe(executedAt(most));
+    await soon(() => figure(page, 'Chunks rewritten')).toBe(`${executedAt(most)} of ${report.totals.chunks}`);
+    expect(await page.getByText('rewritten', { exact: true }).count()).toBe(executedAt(most));
     await page.getByRole('link', { name: `Use ${most}` }).click();
     await soon(() => page.getByLabel('Threshold').inputValue()).toBe(String(most));
   });
@@ -71,9 +71,9 @@ atNode('scavenges', (ui, node) => {
     await page.getByLabel('Threads').selectOption('2');
     await soon(() => page.getByLabel('Throttle in percent').isDisabled()).toBe(true);
     await page.getByLabel('Threads').selectOption('1');
-    await page.getByRole('switch', { name: 'Only to a point that is there' }).check();
-    await soon(() => page.getByRole('switch', { name: 'Begin afresh' }).isDisabled()).toBe(true);
-    await page.getByRole('switch', { name: 'Only to a point that is there' }).uncheck();
+    await page.getByRole('switch', { name: 'Use an existing scavenge point' }).check();
+    await soon(() => page.getByRole('switch', { name: 'Start fresh' }).isDisabled()).toBe(true);
+    await page.getByRole('switch', { name: 'Use an existing scavenge point' }).uncheck();
     await page.getByLabel('Throttle in percent').fill('101');
     await page.getByRole('button', { name: 'Start the scavenge' }).click();
     await soon(() => page.locator('.field.wrong').count()).toBe(1);
@@ -102,7 +102,7 @@ atNode('scavenges', (ui, node) => {
     ui.allow(ENDED);
     await idle(ui);
     const page = await ui.open('/scavenge');
-    await page.getByRole('switch', { name: 'Begin afresh' }).check();
+    await page.getByRole('switch', { name: 'Start fresh' }).check();
     await page.getByLabel('Throttle in percent').fill('15');
     const { scavengeId: before } = await last();
     await page.getByRole('button', { name: 'Start the scavenge' }).click();
@@ -118,12 +118,12 @@ atNode('scavenges', (ui, node) => {
     await page.getByRole('row', { name: new RegExp(`Success.*${scavengeId.slice(0, 8)}`) }).waitFor();
     await page.getByRole('row', { name: /Stopped/ }).first().waitFor();
     await page.getByRole('row', { name: new RegExp(scavengeId.slice(0, 8)) }).click();
-    const dialog = page.getByRole('dialog', { name: 'What the run has done' });
-    await dialog.getByRole('row', { name: /Chunk written anew/ }).first().waitFor();
+    const dialog = page.getByRole('dialog', { name: 'What the run did' });
+    await dialog.getByRole('row', { name: /Chunk rewritten/ }).first().waitFor();
     const { entries } = await json<{ entries: readonly Entry[] }>(ui, `/streams/%24scavenges-${scavengeId}/head/backward/100?embed=body`);
     const written = entries.filter(({ eventType }) => eventType === '$scavengeChunksCompleted');
     expect(written.length).toBeGreaterThan(0);
-    expect(await dialog.getByRole('row', { name: /Chunk written anew/ }).count()).toBe(written.length);
+    expect(await dialog.getByRole('row', { name: /Chunk rewritten/ }).count()).toBe(written.length);
   });
 
   test('a dry run of somebody else is shown as one, and its report is there for all', async () => {
@@ -161,13 +161,13 @@ atNode('scavenges', (ui, node) => {
     await page.getByRole('row', { name: /^1 stays 1 – last event of the stream/ }).waitFor();
     expect(await page.locator('main img, main b').count()).toBe(0);
     await explain(STAYING);
-    await sees(page, 'Nothing goes');
-    await sees(page, 'None: no event of it ever goes.');
+    await sees(page, 'Nothing is removed');
+    await sees(page, 'None: its events are never removed.');
     const deleted = 'deleted-just-now';
     await ui.ask('POST', `/streams/${deleted}`, [{ eventId: crypto.randomUUID(), eventType: 'x', data: {} }], { 'content-type': 'application/vnd.eventstore.events+json' });
     await ui.ask('DELETE', `/streams/${deleted}`);
     await explain(deleted);
-    await sees(page, /^Nothing goes, 1 event stays, of which the last one loses its data \(/);
+    await sees(page, /^Nothing is removed, 1 event stays, of which the last one loses its data \(/);
     await explain('nobody-wrote-this');
     await sees(page, 'There is no such stream');
     await page.reload();
@@ -180,15 +180,15 @@ atNode('scavenges', (ui, node) => {
     const eventId = crypto.randomUUID();
     await ui.ask('POST', '/streams/to-be-erased', [{ eventId, eventType: 'x', data: {} }], { 'content-type': events });
     const page = await ui.open('/scavenge?tab=erasure');
-    await sees(page, 'None has been made yet');
-    await page.getByRole('button', { name: 'Begin the proof' }).click();
+    await sees(page, 'No proofs yet');
+    await page.getByRole('button', { name: 'Start the proof' }).click();
     await sees(page, 'Name a stream, or give ids of events.');
     await page.getByLabel('Event ids').fill('not-an-id');
-    await page.getByRole('button', { name: 'Begin the proof' }).click();
+    await page.getByRole('button', { name: 'Start the proof' }).click();
     await sees(page, /“not-an-id” is no id of an event/);
     await page.getByLabel('Event ids').fill('');
     await page.getByRole('textbox', { name: 'Stream' }).fill('to-be-erased');
-    await page.getByRole('button', { name: 'Begin the proof' }).click();
+    await page.getByRole('button', { name: 'Start the proof' }).click();
     const proofs = page.locator('.proofs > li');
     await proofs.first().locator('.badge', { hasText: 'not erased' }).waitFor();
 
@@ -198,7 +198,7 @@ atNode('scavenges', (ui, node) => {
     await idle(ui);
     await page.getByRole('textbox', { name: 'Stream' }).fill('');
     await page.getByLabel('Event ids').fill(eventId);
-    await page.getByRole('button', { name: 'Begin the proof' }).click();
+    await page.getByRole('button', { name: 'Start the proof' }).click();
     await soon(() => proofs.count()).toBe(2);
     await proofs.first().locator('.badge', { hasText: /^erased$/ }).waitFor();
     const saved = page.waitForEvent('download');
@@ -216,7 +216,7 @@ atNode('scavenges', (ui, node) => {
     await file.truncate(LARGE_BYTES);
     await file.close();
     const page = await ui.open('/scavenge?tab=erasure');
-    const begin = page.getByRole('button', { name: 'Begin the proof' });
+    const begin = page.getByRole('button', { name: 'Start the proof' });
     const proofs = page.locator('.proofs > li');
     const before = (await json<Proofs>(ui, '/admin/erasure')).proofs.length;
     await page.getByRole('textbox', { name: 'Stream' }).fill(stream);
@@ -255,6 +255,6 @@ atNode('scavenges', (ui, node) => {
   test('who may not scavenge is told why', async () => {
     await ui.ask('POST', '/users', { loginName: 'reader', fullName: 'Reader', groups: [], password: 'a Password of tests 2' });
     const page = await ui.open('/scavenge', { user: 'reader', password: 'a Password of tests 2' });
-    await sees(page, 'Your role is not enough');
+    await sees(page, 'You don\'t have permission');
   });
 }, SMALL_CHUNKS);

@@ -55,21 +55,21 @@ atNode('streams', (ui: Ui) => {
     await expect.poll(async () => (await names()).slice(0, 2)).toEqual(['billing-2', 'billing-1']);
     await page.getByLabel('Search by name').fill('ING-2');
     await expect.poll(names).toEqual(['billing-2']);
-    await sees(page, /1 stream · all of the log was looked through/);
+    await sees(page, /1 stream · the whole log was searched/);
     await page.getByLabel('Search by name').fill('no such thing');
-    await sees(page, 'No stream has that in its name');
+    await sees(page, 'No stream name matches');
     await page.getByLabel('Search by name').fill('$users');
-    await sees(page, 'No stream has that in its name');
+    await sees(page, 'No stream name matches');
     await page.getByLabel('System streams').check();
     await expect.poll(async () => (await names()).some((name) => name.startsWith('$users'))).toBe(true);
     // What was written since is asked for.
     await page.goto(`${ui.url}/ui/streams`);
     await rows(page, 'Streams').first().waitFor();
     await append('billing-3', [{ n: 1 }]);
-    await page.getByRole('button', { name: 'Look for new ones' }).click();
+    await page.getByRole('button', { name: 'Check for new streams' }).click();
     await expect.poll(async () => (await names())[0]).toBe('billing-3');
-    await page.getByLabel('Name of a stream').fill('billing-2');
-    await page.getByLabel('Name of a stream').press('Enter');
+    await page.getByLabel('Stream name').fill('billing-2');
+    await page.getByLabel('Stream name').press('Enter');
     await page.getByRole('table', { name: 'Events of billing-2' }).waitFor();
   });
 
@@ -139,19 +139,19 @@ atNode('streams', (ui: Ui) => {
     await appendRaw('gathered', '$>', '77@parcels');
     const page = await ui.open('/streams/parcels/0');
     await page.locator('.json').first().getByText('sent').waitFor();
-    await page.getByRole('button', { name: 'Look in all streams' }).click();
-    const cited = page.getByRole('list', { name: 'Events that belong to this one' });
+    await page.getByRole('button', { name: 'Search all streams' }).click();
+    const cited = page.getByRole('list', { name: 'Related events found' });
     await cited.getByText('cause').waitFor();
     await cited.getByRole('link').first().click();
     await page.getByRole('heading', { name: /Event 0/ }).waitFor();
     expect(new URL(page.url()).pathname).toBe('/ui/streams/payments/0');
 
     await page.goto(`${ui.url}/ui/streams/gathered`);
-    await rows(page, 'Events of gathered').getByText('what it links to is gone').waitFor();
+    await rows(page, 'Events of gathered').getByText('its target is gone').waitFor();
     expect(await numbers(page, 'Events of gathered')).toEqual(['1', '0']);
     await rows(page, 'Events of gathered').getByRole('link', { name: '0@parcels' }).waitFor();
     await page.goto(`${ui.url}/ui/streams/gathered/0`);
-    await sees(page, 'Here stands a link.');
+    await sees(page, 'This is a link. Shown is its target.');
     await page.locator('.json').first().getByText('sent').waitFor();
     await page.getByRole('button', { name: 'Show the link' }).click();
     await sees(page, 'This is a link to');
@@ -165,8 +165,8 @@ atNode('streams', (ui: Ui) => {
     await append('steps', [{ step: 3 }], { metadata: { $correlationId: correlation, $causationId: cause } });
     await appendRaw(`$bc-${correlation}`, '$>', '0@steps');
     const page = await ui.open('/streams/steps/2');
-    await page.getByRole('list', { name: 'Events that belong to this one' }).getByText('cause').waitFor();
-    await page.getByRole('link', { name: 'All events of it' }).click();
+    await page.getByRole('list', { name: 'Related events found' }).getByText('cause').waitFor();
+    await page.getByRole('link', { name: 'All its events' }).click();
     await rows(page, `Events of $bc-${correlation}`).getByRole('link', { name: '0@steps' }).waitFor();
   });
 
@@ -186,7 +186,7 @@ atNode('streams', (ui: Ui) => {
     const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Raw' }).click()]);
     expect([...await readFile(await saved.path())]).toEqual([0, 255, 254, 65, 66]);
     await page.goto(`${ui.url}/ui/streams/odd/2`);
-    await sees(page, 'It was written as JSON and is none.');
+    await sees(page, 'It was written as JSON but is not valid JSON.');
     await page.locator('pre').getByText('oops <script>').waitFor();
     await page.goto(`${ui.url}/ui/streams/odd/3`);
     for (const digits of ['123456789012345678901234567890', '0.1000000000000000055511151231257827', '1e400']) await page.locator('.json-number').getByText(digits, { exact: true }).waitFor();
@@ -206,7 +206,7 @@ atNode('streams', (ui: Ui) => {
     await append('kept', Array.from({ length: 60 }, (_, n) => ({ n })));
     await setMetadata('kept', '{"owner":{"id":123456789012345678901},"$acl":{"$r":["kim","$ops"]}}');
     const page = await ui.open('/streams/kept?tab=metadata');
-    await sees(page, 'It keeps all of its events.');
+    await sees(page, 'It keeps all its events.');
     await page.getByLabel('Keep at most').fill('10');
     await page.getByLabel('Keep for').fill('7');
     await page.getByLabel('Unit').selectOption('hours');
@@ -218,24 +218,24 @@ atNode('streams', (ui: Ui) => {
     const text = await read();
     expect(text).toContain('123456789012345678901');
     expect(JSON.parse(text)).toMatchObject({ $maxCount: 10, $maxAge: 25_200, $acl: { $r: ['kim', '$ops'], $d: [] } });
-    await page.getByRole('button', { name: 'What goes with the next scavenge?' }).click();
+    await page.getByRole('button', { name: 'What will the next scavenge remove?' }).click();
     await sees(page, /50 events go with the next scavenge/);
     await sees(page, /10 events stay/);
 
     await page.getByLabel('Keep at most').fill('20');
     await setMetadata('kept', '{"$maxCount":30}');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await sees(page, 'Somebody else has changed the metadata meanwhile');
+    await sees(page, 'The metadata was changed by someone else');
     expect(JSON.parse(await read())).toEqual({ $maxCount: 30 });
     await page.getByRole('button', { name: 'Take theirs' }).click();
     await expect.poll(() => page.getByLabel('Keep at most').inputValue()).toBe('30');
-    await page.getByLabel('Own keys').fill('no object');
+    await page.getByLabel('Custom keys').fill('no object');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await sees(page, /This is no JSON object/);
-    await page.getByLabel('Own keys').fill('');
+    await sees(page, /Enter a JSON object/);
+    await page.getByLabel('Custom keys').fill('');
     await page.getByLabel('Keep at most').fill('');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await sees(page, 'It keeps all of its events.');
+    await sees(page, 'It keeps all its events.');
     expect(JSON.parse(await read())).toEqual({});
   });
 
@@ -244,7 +244,7 @@ atNode('streams', (ui: Ui) => {
     await append('put away', [{ n: 0 }]);
     await ui.ask('DELETE', '/streams/put%20away');
     const page = await ui.open('/streams/put%20away?tab=metadata');
-    await sees(page, /It was deleted: everything up to now is cut off/);
+    await sees(page, /It was deleted: everything up to now is truncated/);
     await page.getByLabel('Keep at most').fill('5');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     const read = async () => (await ui.ask('GET', '/streams/put%20away/metadata', undefined, { accept: 'application/octet-stream' })).text();
@@ -265,7 +265,7 @@ atNode('streams', (ui: Ui) => {
     await dialog.getByLabel('Expected version').selectOption('exact');
     await dialog.getByLabel('Last event number').fill('7');
     await dialog.getByRole('button', { name: 'Append' }).click();
-    await sees(page, /This is no JSON\./);
+    await sees(page, /This is not valid JSON\./);
     await dialog.locator('textarea[name=data]').fill('{"text": "<b>"}');
     await dialog.getByRole('button', { name: 'Append' }).click();
     await sees(page, /expected event 7 to be the last, but its last event is 0/);
@@ -278,7 +278,7 @@ atNode('streams', (ui: Ui) => {
 
   test('both ways of deleting want the name, and differ as they say', async () => {
     ui.allow(/status of 4(04|10)/);
-    for (const [stream, kind, status] of [['away', 'Delete', 404], ['away for ever', 'Delete for ever', 410]] as const) {
+    for (const [stream, kind, status] of [['away', 'Delete', 404], ['away for ever', 'Hard delete', 410]] as const) {
       await append(stream, [{ n: 0 }]);
       const page = await ui.open(`/streams/${encodeURIComponent(stream)}`);
       await rows(page, `Events of ${stream}`).first().waitFor();
@@ -288,11 +288,11 @@ atNode('streams', (ui: Ui) => {
       await dialog.getByRole('radio', { name: new RegExp(`^${kind}(?! for)`) }).check();
       await dialog.getByLabel('Type the name of the stream to confirm').fill('awa');
       await dialog.getByRole('button', { name: kind, exact: true }).click();
-      await sees(page, 'This is not the name of the stream.');
+      await sees(page, 'This does not match the stream name.');
       expect((await ui.ask('GET', `/streams/${encodeURIComponent(stream)}`)).status).toBe(200);
       await dialog.getByLabel('Type the name of the stream to confirm').fill(stream);
       await dialog.getByRole('button', { name: kind, exact: true }).click();
-      await sees(page, kind === 'Delete' ? 'There is no such stream' : 'This stream is deleted for ever');
+      await sees(page, kind === 'Delete' ? 'There is no such stream' : 'This stream is hard-deleted');
       expect((await ui.ask('GET', `/streams/${encodeURIComponent(stream)}`)).status).toBe(status);
     }
   });
@@ -323,8 +323,8 @@ atNode('streams', (ui: Ui) => {
     await append('secret', [{ n: 0 }]);
     await setMetadata('secret', '{"$acl":{"$r":["pat"],"$w":["pat"],"$mw":["pat"]}}');
     const page = await ui.open('/streams', { user: 'kim', password: 'a Password of tests 2' });
-    await sees(page, 'Your role is not enough');
-    await page.getByLabel('Name of a stream').fill('secret');
+    await sees(page, 'You don\'t have permission');
+    await page.getByLabel('Stream name').fill('secret');
     await page.getByRole('button', { name: 'Open' }).click();
     await sees(page, 'You may not read this stream');
     await sees(page, /Its access list lets in pat\./);
@@ -350,12 +350,12 @@ atNode('streams', (ui: Ui) => {
     await sees(page, /^live$/);
     await append('every-2', [{ n: 0 }], { type: 'began' });
     await expect.poll(async () => (await rows(page, label).locator('td:nth-child(2)').allInnerTexts())[0]).toBe('every-2');
-    await page.getByLabel('Streams that begin with').fill('every-1');
+    await page.getByLabel('Streams starting with').fill('every-1');
     await expect.poll(() => rows(page, label).locator('td:nth-child(2)').allInnerTexts()).toEqual(['every-1']);
-    await page.getByLabel('What the filter looks at').selectOption('Types');
-    await page.getByLabel('Types that begin with').fill('beg');
+    await page.getByLabel('Filter by').selectOption('Types');
+    await page.getByLabel('Types starting with').fill('beg');
     await expect.poll(async () => new Set(await rows(page, label).locator('td:nth-child(3)').allInnerTexts()).has('began')).toBe(true);
-    await page.getByLabel('Types that begin with').fill('');
+    await page.getByLabel('Types starting with').fill('');
     await page.getByLabel('System events').check();
     await expect.poll(() => rows(page, label).count()).toBe(50);
     const first = (await rows(page, label).first().innerText());
@@ -421,11 +421,11 @@ atNode('large streams', (ui) => {
   test('streams in thousands are found as far as somebody looks, and scroll within bounds', async () => {
     for (let i = 0; i < 1_500; i += 100) await Promise.all(Array.from({ length: 100 }, (_, k) => append(`many-${i + k}`, [{}])));
     const page = await ui.open('/streams?q=many-');
-    await sees(page, /50 streams · .* of the log was looked at/);
+    await sees(page, /50 streams · .* of the log searched/);
     await page.getByRole('button', { name: 'Look for 500 more' }).click();
     await sees(page, /550 streams/);
-    await page.getByRole('button', { name: 'Look through all' }).click();
-    await sees(page, /1,500 streams · all of the log was looked through/);
+    await page.getByRole('button', { name: 'Search all' }).click();
+    await sees(page, /1,500 streams · the whole log was searched/);
     expect(await rows(page, 'Streams').count()).toBeLessThan(100);
     await rows(page, 'Streams').first().focus();
     await page.keyboard.press('End');
@@ -439,7 +439,7 @@ atNode('large streams', (ui) => {
     await sees(page, /^live$/);
     await append('flood', Array.from({ length: 5_000 }, (_, n) => ({ n })));
     await expect.poll(async () => (await numbers(page, 'Events of flood'))[0]).toBe('5,000');
-    await sees(page, 'More events came at once than are shown.');
+    await sees(page, 'Events arrive faster than they can be shown.');
     expect(await rows(page, 'Events of flood').count()).toBe(50);
   });
 }, ['--chunk-size', '16MiB']);

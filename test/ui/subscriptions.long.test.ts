@@ -28,12 +28,12 @@ atNode('subscriptions', (ui) => {
     await made.getByLabel('Stream', { exact: true }).fill('mails');
     await made.getByLabel('Name of the group').fill('mailers');
     await made.getByLabel('Page').fill('600');
-    await made.getByRole('button', { name: 'Make group' }).click();
-    await made.getByText('It has to be larger than a page.').waitFor();
+    await made.getByRole('button', { name: 'Create group' }).click();
+    await made.getByText('It must be larger than the page size.').waitFor();
     await made.getByLabel('Page').fill('30');
-    await made.getByLabel('Begin at').fill('end');
+    await made.getByLabel('Start at').fill('end');
     await made.getByLabel('Strategy').selectOption('Pinned');
-    await made.getByRole('button', { name: 'Make group' }).click();
+    await made.getByRole('button', { name: 'Create group' }).click();
     await page.getByRole('heading', { name: 'mailers' }).waitFor();
     expect((await info('mails', 'mailers')).config).toMatchObject({ startPosition: '-1', readBatchSize: 30, namedConsumerStrategy: 'Pinned', maxRetryCount: 10 });
 
@@ -60,10 +60,10 @@ atNode('subscriptions', (ui) => {
     expect((await ui.ask('PUT', pathOf('$all', 'everything'), {})).status).toBe(400);
     const page = await ui.open('/subscriptions');
     const made = await askedForAll(page, 'everything');
-    await made.getByText('This node would refuse it').waitFor();
-    expect(await made.getByRole('button', { name: 'Make group' }).count()).toBe(0);
+    await made.getByText('This node would refuse the call').waitFor();
+    expect(await made.getByRole('button', { name: 'Create group' }).count()).toBe(0);
     await made.getByLabel('Stream', { exact: true }).fill('orders');
-    await made.getByRole('button', { name: 'Make group' }).waitFor();
+    await made.getByRole('button', { name: 'Create group' }).waitFor();
     expect(await made.getByLabel('Name of the group').inputValue()).toBe('everything');
   });
 
@@ -109,9 +109,9 @@ atNode('subscriptions', (ui) => {
     const page = await ui.open('/subscriptions/heaps/sorters?tab=parked');
     const numbers = () => page.getByRole('table', { name: 'Parked messages' }).locator('tbody td:first-child').allInnerTexts();
     await expect.poll(numbers).toHaveLength(50);
-    await page.getByRole('button', { name: 'Older ones than number 3' }).click();
+    await page.getByRole('button', { name: 'Older than number 3' }).click();
     await expect.poll(numbers).toEqual(Array.from({ length: 53 }, (_, n) => String(52 - n)));
-    expect(await page.getByRole('button', { name: /^Older ones/ }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: /^Older than/ }).count()).toBe(0);
   });
 
   test('a group is reset in the page, and its consumers get all again', async () => {
@@ -121,8 +121,8 @@ atNode('subscriptions', (ui) => {
     await page.getByRole('button', { name: 'More for this group' }).click();
     await page.getByRole('menuitem', { name: 'Reset' }).click();
     const reset = page.getByRole('dialog', { name: 'Reset readers' });
-    await reset.getByLabel('Begin at').selectOption('place');
-    await reset.getByLabel('Number of the event').fill('1');
+    await reset.getByLabel('Start at').selectOption('place');
+    await reset.getByLabel('Event number').fill('1');
     await reset.getByRole('button', { name: 'Reset' }).click();
     await reset.waitFor({ state: 'hidden' });
     await expect.poll(() => titles('letters', 'readers')).toEqual(['1@letters', '2@letters']);
@@ -144,7 +144,7 @@ atNode('subscriptions', (ui) => {
     await ui.ask('PUT', pathOf('seen', 'by-reader'), {});
     const page = await ui.open('/subscriptions/seen/by-reader', { user: 'reader' });
     await page.getByRole('heading', { name: 'by-reader' }).waitFor();
-    await sees(page, 'Nobody is connected');
+    await sees(page, 'No consumers connected');
     expect(await page.getByRole('button', { name: /Settings|Replay|More for/ }).count()).toBe(0);
   });
 
@@ -178,7 +178,7 @@ async function withAllGroup(ui: Ui, name: string, user: string | null, run: (pro
   ui.allow(/status of 404/);
   const page = await ui.open('/subscriptions', { user });
   const made = await askedForAll(page, name);
-  expect(await made.getByText('This node would refuse it').count()).toBe(0);
+  expect(await made.getByText('This node would refuse the call').count()).toBe(0);
   await run(await made.getByLabel('make-group.mjs', { exact: true }).innerText());
   await made.getByRole('button', { name: 'Close' }).last().click();
   await page.getByRole('link', { name }).click();
@@ -198,7 +198,7 @@ async function askedForAll(page: Page, name: string): Promise<Locator> {
   const made = page.getByRole('dialog', { name: 'New group' });
   await made.getByLabel('Stream', { exact: true }).fill('$all');
   await made.getByLabel('Name of the group').fill(name);
-  await made.getByText('A group of $all is made over gRPC').waitFor();
+  await made.getByText('A group of $all is created over gRPC').waitFor();
   return made;
 }
 

@@ -15,10 +15,10 @@ atNode('users', (ui) => {
     const made = page.getByRole('dialog', { name: 'New user' });
     await made.getByLabel('User name').fill('admin');
     await made.getByLabel('Password', { exact: true }).fill('one Password 1');
-    await made.getByLabel('Password, once more').fill('another');
+    await made.getByLabel('Repeat password').fill('another');
     await made.getByRole('button', { name: 'Create user' }).click();
-    await made.getByText('The two are not the same.').waitFor();
-    await made.getByLabel('Password, once more').fill('one Password 1');
+    await made.getByText('The passwords do not match.').waitFor();
+    await made.getByLabel('Repeat password').fill('one Password 1');
     await made.getByRole('button', { name: 'Create user' }).click();
     // What the node refuses stands at the field.
     await expect.poll(() => made.locator('.field.wrong label').allInnerTexts()).toEqual(['User name']);
@@ -49,7 +49,7 @@ atNode('users', (ui) => {
 
     await act('Reset password');
     const reset = page.getByRole('dialog', { name: 'Reset password' });
-    await reset.getByRole('button', { name: 'Make one up' }).click();
+    await reset.getByRole('button', { name: 'Generate one' }).click();
     const password = await reset.getByLabel('Password', { exact: true }).inputValue();
     expect(password).toMatch(/^[A-Za-z2-9]{20}$/);
     await reset.getByRole('button', { name: 'Set password' }).click();

@@ -24,14 +24,14 @@ atNode('webhooks', (ui) => {
     await page.getByLabel('Id', { exact: true }).fill('no spaces');
     await type(page, 'function route({ body, headers }) {\n  return { stream: "order-" + body.number, schema: headers["x-event"] };\n}');
     await page.getByLabel('Signature').selectOption('GitHub');
-    await page.getByRole('button', { name: 'Make connector' }).click();
+    await page.getByRole('button', { name: 'Create connector' }).click();
     await page.getByText('Use 1 to 50 letters, digits, hyphens and underscores.').waitFor();
-    await page.getByText('Give the secret that the sender signs with.').waitFor();
+    await page.getByText('Enter the secret that the sender signs with.').waitFor();
     await page.getByLabel('Id', { exact: true }).fill('orders');
     await page.getByLabel('Name', { exact: false }).first().fill(HOSTILE);
     await page.getByLabel('Secret', { exact: true }).fill(SECRET);
-    await page.getByLabel('Streams that it may write to').fill('order-*');
-    await page.getByRole('button', { name: 'Make connector' }).click();
+    await page.getByLabel('Streams it may write to').fill('order-*');
+    await page.getByRole('button', { name: 'Create connector' }).click();
     await page.getByRole('heading', { name: HOSTILE }).waitFor();
     await page.getByText(`${ui.url}/webhook/orders`, { exact: true }).waitFor();
     expect(await settings('orders')).toMatchObject({ 'signature:scheme': 'GitHub', 'signature:secret': '********', 'streams:0': 'order-*' });
@@ -47,7 +47,7 @@ atNode('webhooks', (ui) => {
     await page.getByRole('row', { name: /401.*signature-wrong.*Sender and connector have different secrets/ }).waitFor();
     // What comes while one looks.
     expect((await call('orders', 'no json', SECRET)).status).toBe(400);
-    await page.getByRole('row', { name: /400.*The body is empty, or no JSON/ }).click();
+    await page.getByRole('row', { name: /400.*The body is empty, not JSON/ }).click();
     await page.getByRole('dialog', { name: 'Refused call' }).getByText('x-hub-signature-256').waitFor();
   });
 
@@ -109,15 +109,15 @@ atNode('webhooks', (ui) => {
     // By keys: the notice that something was saved lies over the button for a while.
     const save = () => page.getByRole('button', { name: 'Save settings' }).press('Enter');
     expect(await page.content()).not.toContain(SECRET);
-    await page.getByLabel('Headers that are kept').fill('x-one\nx-two');
+    await page.getByLabel('Headers to keep').fill('x-one\nx-two');
     await page.getByRole('switch', { name: 'Answer when the event is durable' }).check();
-    await page.getByLabel('Wait at most').fill('5 seconds');
+    await page.getByLabel('Timeout').fill('5 seconds');
     await save();
     await page.getByText('Write it as hh:mm:ss, such as 00:00:30.').waitFor();
-    await page.getByLabel('Wait at most').fill('99:00:00');
+    await page.getByLabel('Timeout').fill('99:00:00');
     await save();
     await page.getByText('Give a time span from').waitFor();
-    await page.getByLabel('Wait at most').fill('00:00:01');
+    await page.getByLabel('Timeout').fill('00:00:01');
     await page.getByLabel('Answer to skipped calls').selectOption('204');
     await save();
     await expect.poll(() => settings('changed')).toMatchObject({ 'allowedHeaders:1': 'x-two', waitForWrite: 'true', confirmationTimeout: '00:00:01', skippedStatus: '204', 'signature:secret': '********' });
@@ -167,7 +167,7 @@ atNode('webhooks', (ui) => {
 
   test('it is for operators', async () => {
     await ui.ask('POST', '/users', { loginName: 'reader', fullName: 'Reader', groups: [], password: PASSWORD });
-    await sees(await ui.open('/webhooks', { user: 'reader' }), 'Your role is not enough');
+    await sees(await ui.open('/webhooks', { user: 'reader' }), 'You don\'t have permission');
   });
 
   test.each(SIZE_NAMES)('nothing is wrong with the views on a %s', async (size) => {
@@ -175,9 +175,9 @@ atNode('webhooks', (ui) => {
     await make(id, 'const route = () => { throw new Error("no"); };', { signature: { scheme: 'Generic', secret: SECRET, header: 'x-signature' } });
     await ui.ask('POST', `/webhook/${id}`, {});
     expect(await ui.faults('/webhooks', `text=${id}`, { size })).toEqual([]);
-    expect(await ui.faults(`/webhooks/${id}`, 'text=What became of calls', { size })).toEqual([]);
+    expect(await ui.faults(`/webhooks/${id}`, 'text=Calls by outcome', { size })).toEqual([]);
     expect(await ui.faults(`/webhooks/${id}?tab=rejections`, 'text=signature-missing', { size })).toEqual([]);
-    expect(await ui.faults(`/webhooks/${id}?tab=settings`, 'text=Deliveries that come again', { size }, async (page) => {
+    expect(await ui.faults(`/webhooks/${id}?tab=settings`, 'text=Repeated deliveries', { size }, async (page) => {
       await page.getByRole('button', { name: 'Try the script' }).click();
       await page.locator('.trial-result dl').waitFor();
     })).toEqual([]);

@@ -43,7 +43,7 @@ interface ScheduleText {
 /** Parses a schedule and makes sure that it comes round. Errors: `invalid_schedule` (data: hint). */
 export function parseSchedule(given: string, schedule: Schedule, afterMs: number, zone: string): ScheduleText {
   const parsed = parseScheduleText(given);
-  if (schedule.next(parsed.expression, afterMs, zone) === null) throw refused(`There is no such day: '${parsed.text}' would never come.`);
+  if (schedule.next(parsed.expression, afterMs, zone) === null) throw refused(`There is no such day: '${parsed.text}' would never occur.`);
   return parsed;
 }
 
@@ -62,7 +62,7 @@ function fieldOf(field: Field, text: string): string {
 /** `*`, `a`, `a-b`, each with or without `/s`. */
 function itemOf(field: Field, item: string): string {
   const match = /^(\*|[0-9A-Za-z]+)(?:-([0-9A-Za-z]+))?(?:\/(\d{1,2}))?$/.exec(item);
-  if (match === null || (match[1] === '*' && match[2] !== undefined)) throw refused(`'${item}' is no ${field.name}: give digits, names, '*', ',', '-' and '/'.`);
+  if (match === null || (match[1] === '*' && match[2] !== undefined)) throw refused(`'${item}' is not a valid ${field.name}: give digits, names, '*', ',', '-' and '/'.`);
   const [, first = '', second, stepText] = match;
   const step = stepText === undefined ? null : Number(stepText);
   if (step === 0) throw refused(`'${item}' has a step of 0: give 1 or more.`);
@@ -73,7 +73,7 @@ function itemOf(field: Field, item: string): string {
   let to = valueOf(field, second);
   // A week may end with Sunday.
   if (field.words === WEEKDAYS && to === 0 && from > 0) to = 7;
-  if (from > to) throw refused(`'${item}' is no range of the ${field.name}: its end lies before its beginning.`);
+  if (from > to) throw refused(`'${item}' is not a valid range for ${field.name}: its end is before its start.`);
   return `${from}-${to}${suffix}`;
 }
 
@@ -81,11 +81,11 @@ function valueOf(field: Field, text: string): number {
   if (/^\d{1,2}$/.test(text)) {
     const value = Number(text);
     if (value >= field.min && value <= field.max) return value;
-    throw refused(`'${text}' is no ${field.name}: give ${field.min} to ${field.max}.`);
+    throw refused(`'${text}' is not a valid ${field.name}: give ${field.min} to ${field.max}.`);
   }
   const word = text.toLowerCase();
   const at = word.length < NAME_LENGTH_MIN ? -1 : field.words.findIndex((name) => name.startsWith(word));
-  if (at < 0) throw refused(`'${text}' is no ${field.name}: give ${field.min} to ${field.max}${field.words.length > 0 ? ` or a name such as '${field.words[at + 1]!.slice(0, NAME_LENGTH_MIN)}'` : ''}.`);
+  if (at < 0) throw refused(`'${text}' is not a valid ${field.name}: give ${field.min} to ${field.max}${field.words.length > 0 ? ` or a name such as '${field.words[at + 1]!.slice(0, NAME_LENGTH_MIN)}'` : ''}.`);
   return field.min + at;
 }
 

@@ -137,7 +137,7 @@ export class ScavengeOrders {
     const leased = this.#leased;
     if (leased === null || scavenger.current() !== leased.scavengeId || this.#abandoned === leased.scavengeId || !this.#hasRunOut(leased.askedMs)) return;
     const { scavengeId, clusterScavengeId } = leased;
-    log.warn('AUTO-SCAVENGE: nobody has asked for the scavenge that the cluster ordered: it is stopped', { scavengeId, clusterScavengeId });
+    log.warn('AUTO-SCAVENGE: the cluster no longer asks about the scavenge it ordered: stopping it', { scavengeId, clusterScavengeId });
     this.#abandoned = scavengeId;
     scavenger.stop(scavengeId).catch((error: unknown) => {
       if (!isSkuaError(error, 'scavenge_not_found')) log.error('AUTO-SCAVENGE: a scavenge could not be stopped', { scavengeId, error: String(error) });
@@ -165,7 +165,7 @@ function checkOrder({ clusterScavengeId, attempt }: ScavengeOrder): void {
 }
 
 function late(order: ScavengeOrder, seen: number): SkuaError {
-  return new SkuaError('late_order', `This order comes late: attempt ${seen} of the cycle was seen already, this one is ${order.attempt}.`, { ...order, seen });
+  return new SkuaError('late_order', `This order is out of date: attempt ${seen} of the cycle was already received, this one is ${order.attempt}.`, { ...order, seen });
 }
 
 /** Events behind an order's own that are looked at. More than these follow an order only when it is late. */

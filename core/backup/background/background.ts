@@ -53,7 +53,7 @@ export class Shipping {
       if (this.#failures > 0) log.info('log is shipped again', { failures: this.#failures });
       this.#failures = 0;
     } else if (this.#failures++ % FAILURES_BETWEEN_LINES === 0) {
-      log.error('log could not be shipped; it is tried again', { code: isSkuaError(error) ? error.code : undefined, error });
+      log.error('log could not be shipped; will retry', { code: isSkuaError(error) ? error.code : undefined, error });
     }
     if (this.#wanted !== null) this.#begin(this.#wanted);
   }
@@ -67,7 +67,7 @@ export class Shipping {
     }
     try {
       const { backupId } = backups.begin('shipping');
-      log.info('shipping needs a new backup to begin behind', { reason, backupId });
+      log.info('log shipping needs a new base backup', { reason, backupId });
       this.#wanted = null;
     } catch (error) {
       if (!isSkuaError(error, 'scavenge_in_progress') && !isSkuaError(error, 'store_closed')) throw error;
@@ -107,7 +107,7 @@ export async function runBackupSchedule({ backups, schedule, expression, clock, 
     try {
       backups.begin('scheduled', { pauseScavenge: true });
     } catch (error) {
-      log.warn('a scheduled backup is left out', { reason: isSkuaError(error) ? error.message : String(error) });
+      log.warn('a scheduled backup was skipped', { reason: isSkuaError(error) ? error.message : String(error) });
     }
   }
 }
@@ -183,11 +183,11 @@ export class RepositoryWatch {
       if ((newest?.createdMs ?? null) !== this.newestMs) onNewer?.();
       this.#newest = newest === null ? null : { id: newest.id, createdMs: newest.createdMs, logEnd: logEndOf(newest) };
       this.#provenMs = (await lastProven(repository))?.provenMs ?? null;
-      if (this.#failures > 0) log.info('the repository of backups can be used again', { repository: repository.place, failures: this.#failures });
+      if (this.#failures > 0) log.info('the backup repository is available again', { repository: repository.place, failures: this.#failures });
       this.#failures = 0;
     } catch (error) {
       if (signal?.aborted === true) return;
-      if (this.#failures % LOOKS_BETWEEN_LINES === 0) log.error('the repository of backups can not be used now; it is tried again', { code: isSkuaError(error) ? error.code : undefined, error });
+      if (this.#failures % LOOKS_BETWEEN_LINES === 0) log.error('the backup repository is unavailable; will retry', { code: isSkuaError(error) ? error.code : undefined, error });
       this.#failures++;
     }
   }

@@ -120,9 +120,9 @@ export class NodeBackups implements Backups {
   /** As `start`, for every cause. `made` resolves with the result when the backup has ended. */
   begin(cause: Manifest['cause'], options: BackupOptions = {}): { readonly backupId: string; readonly made: Promise<LastBackup> } {
     const { place, scavenger, ids, clock } = this.#parts;
-    if (this.#isClosed) throw new SkuaError('store_closed', 'The node is stopping: no backup can begin any more.');
+    if (this.#isClosed) throw new SkuaError('store_closed', 'The node is stopping: no new backup can start.');
     if (place === null) throw backupOff();
-    if (this.#running !== null) throw new SkuaError('backup_running', `The backup ${this.#running.backupId} is being made: wait for its end, or end it with DELETE /admin/backup/current.`, { backupId: this.#running.backupId });
+    if (this.#running !== null) throw new SkuaError('backup_running', `The backup ${this.#running.backupId} is running: wait until it has finished, or stop it with DELETE /admin/backup/current.`, { backupId: this.#running.backupId });
     // Until the files are held: no scavenge comes in between.
     const release = options.pauseScavenge === true || scavenger === null ? () => {} : scavenger.hold();
     const running: Running = {
@@ -140,17 +140,17 @@ export class NodeBackups implements Backups {
   async #make(running: Running, release: () => void): Promise<LastBackup> {
     const { log, meter, clock, place } = this.#parts;
     const { backupId, cause } = running;
-    log.info('a backup begins', { backupId, cause, repository: place });
+    log.info('a backup has started', { backupId, cause, repository: place });
     let last: LastBackup;
     try {
       const { sizeBytes, logEnd } = await this.#made(running, release);
       last = { backupId, result: 'Success', error: null };
-      log.info('a backup was made', { backupId, sizeBytes, logEnd, seconds: this.#elapsedSeconds(running) });
+      log.info('a backup has completed', { backupId, sizeBytes, logEnd, seconds: this.#elapsedSeconds(running) });
     } catch (error) {
       const isAborted = running.aborting.signal.aborted;
       last = { backupId, result: isAborted ? 'Aborted' : 'Failed', error: isAborted ? null : error instanceof Error ? error.message : String(error) };
-      if (isAborted) log.info('a backup was ended before it was done; what it stored is used by the next one', { backupId });
-      else log.error('a backup failed; what it stored is used by the next one', { backupId, code: isSkuaError(error) ? error.code : undefined, error });
+      if (isAborted) log.info('a backup was interrupted; the next one reuses what it stored', { backupId });
+      else log.error('a backup failed; the next one reuses what it stored', { backupId, code: isSkuaError(error) ? error.code : undefined, error });
     } finally {
       release();
     }
@@ -185,7 +185,7 @@ export class NodeBackups implements Backups {
     const hold = await takeHold();
     release();
     try {
-      if (signal.aborted) throw new SkuaError('aborted', 'The backup was ended before it was done.', { backupId: running.backupId });
+      if (signal.aborted) throw new SkuaError('aborted', 'The backup was interrupted.', { backupId: running.backupId });
       running.phase = 'Copying';
       running.copyingMonotonicMs = clock.monotonicMs();
       running.bytesTotal = hold.snapshot.files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
@@ -216,7 +216,7 @@ export class NodeBackups implements Backups {
 
   async abort(): Promise<string> {
     const running = this.#running;
-    if (running === null) throw new SkuaError('backup_not_running', 'No backup is being made.');
+    if (running === null) throw new SkuaError('backup_not_running', 'No backup is running.');
     running.aborting.abort();
     await this.#ended;
     return running.backupId;
@@ -237,5 +237,5 @@ export class NodeBackups implements Backups {
 }
 
 export function backupOff(): SkuaError {
-  return new SkuaError('backup_off', 'This node has no repository for backups: set the option Backup:Repository to a directory or s3://bucket/prefix and restart it. Without one, `skua backup` makes backups of it from outside.');
+  return new SkuaError('backup_off', 'This node has no repository for backups: set the option Backup:Repository to a directory or s3://bucket/prefix and restart it. Without one, use `skua backup` to make backups from outside.');
 }

@@ -34,7 +34,7 @@ export async function pauseScavenges(parts: PauseParts): Promise<() => Promise<v
       const { state, cycle } = await autoScavenge.status();
       ownedByCycle = cycle?.nodes.find((node) => node.state === 'running')?.scavengeId ?? null;
       if (state === 'InProgress') {
-        log.info('auto-scavenge is paused for a backup', { clusterScavengeId: cycle?.clusterScavengeId });
+        log.info('auto-scavenge was paused for a backup', { clusterScavengeId: cycle?.clusterScavengeId });
         undo.push(() => resumeCycle(parts));
         await autoScavenge.pause();
       }
@@ -43,7 +43,7 @@ export async function pauseScavenges(parts: PauseParts): Promise<() => Promise<v
     if (scavenger === null || scavengeId === null) return resume;
     // The cycle itself goes on with a run of its own.
     if (scavengeId !== ownedByCycle) undo.push(() => startAgain(scavenger, log, scavengeId));
-    log.info('the scavenge is stopped for a backup', { scavengeId });
+    log.info('the scavenge was stopped for a backup', { scavengeId });
     await stopped(scavenger, scavengeId);
     return resume;
   } catch (error) {
@@ -73,9 +73,9 @@ async function startAgain(scavenger: PausedScavenger, log: Log, stoppedId: strin
   if (last?.scavengeId !== stoppedId || last.result !== 'Stopped') return;
   try {
     const { scavengeId } = await scavenger.start(scavenger.lastOptions());
-    log.info('the scavenge that was stopped for a backup goes on', { stoppedId, scavengeId });
+    log.info('the scavenge that was stopped for a backup has resumed', { stoppedId, scavengeId });
   } catch (error) {
-    log.warn('the scavenge that was stopped for a backup could not be started again: start it with POST /admin/scavenge, and it goes on where it stopped', { stoppedId, error: String(error) });
+    log.warn('the scavenge that was stopped for a backup could not be resumed: start it with POST /admin/scavenge, and it resumes where it stopped', { stoppedId, error: String(error) });
   }
 }
 
@@ -83,7 +83,7 @@ async function resumeCycle({ autoScavenge, clock, log }: PauseParts): Promise<vo
   for (let tries = 1; ; tries++) {
     try {
       await autoScavenge!.resume();
-      log.info('auto-scavenge goes on after a backup');
+      log.info('auto-scavenge has resumed after a backup');
       return;
     } catch (error) {
       if (isSkuaError(error, 'auto_scavenge_pausing') && tries < RESUMES_MAX) {

@@ -101,10 +101,10 @@ async function checkTarget(storage: Storage, nodeId: string, mode: CopyOptions['
   const isUnfinished = await readCopyMarker(storage) !== null;
   const holds = await nodeIdOfCopy(storage);
   if (holds !== nodeId) {
-    const whose = holds === null ? 'files that do not say of which node they are' : `files of node ${holds}`;
-    throw new SkuaError('other_node', `The directory holds ${whose}, and those of node ${nodeId} must not mix with them. A node that was restored has a new id and needs a full copy. Name an empty directory.`, { holds, nodeId });
+    const whose = holds === null ? 'files of an unknown node' : `files of node ${holds}`;
+    throw new SkuaError('other_node', `The directory holds ${whose}, which must not be mixed with those of node ${nodeId}. A restored node has a new id and needs a full copy. Name an empty directory.`, { holds, nodeId });
   }
-  if (mode === 'full' && !isUnfinished) throw new SkuaError('directory_not_empty', 'The directory holds a copy of this node already. Make a full copy into an empty directory, or bring this one up to date with a differential copy.', { files: names.length });
+  if (mode === 'full' && !isUnfinished) throw new SkuaError('directory_not_empty', 'The directory already holds a copy of this node. Make a full copy into an empty directory, or bring this one up to date with a differential copy.', { files: names.length });
   return isUnfinished;
 }
 
@@ -225,7 +225,7 @@ async function readCopyMarker(target: Storage): Promise<CopyMarker | null> {
   } finally {
     await file.close();
   }
-  if (marker === null) throw new SkuaError('checkpoint_corrupt', `The file ${COPY_MARKER} can't be read, so it is not known whose files these are. Copy into an empty directory.`, { path: COPY_MARKER });
+  if (marker === null) throw new SkuaError('checkpoint_corrupt', `The file ${COPY_MARKER} can't be read, so the owner of these files is unknown. Copy into an empty directory.`, { path: COPY_MARKER });
   return marker;
 }
 

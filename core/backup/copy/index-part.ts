@@ -42,7 +42,7 @@ async function copyTables(source: CopySource, target: CopyTarget, clock: Clock, 
     const isWhole = await copyMissing(tables, target);
     const now = await readMap(source, clock, list);
     if (isWhole && now.length === map.length && equalBytes(now, 0, map, 0, map.length)) return removeTables(target, new Set(tables.map(({ path }) => path)));
-    if (round === ROUNDS_MAX) throw new SkuaError('backup_failed', `The index changed ${ROUNDS_MAX} times while it was copied. Repeat the copy when there is less load.`, { limit: ROUNDS_MAX });
+    if (round === ROUNDS_MAX) throw new SkuaError('backup_failed', `The index changed ${ROUNDS_MAX} times while it was being copied. Repeat the copy when there is less load.`, { limit: ROUNDS_MAX });
     map = now;
   }
 }
@@ -75,7 +75,7 @@ async function readMap(source: CopySource, clock: Clock, list: () => Promise<rea
         if (!isSkuaError(error, 'file_not_found')) throw error;
       }
     }
-    if (look === MAP_LOOKS_MAX) throw new SkuaError('backup_failed', `There are index files but no ${INDEX_MAP_PATH}, and none appeared in ${MAP_LOOKS_MAX * MAP_LOOK_MS} ms. Start the node once, which puts its index in order, and repeat the copy.`, { path: INDEX_MAP_PATH });
+    if (look === MAP_LOOKS_MAX) throw new SkuaError('backup_failed', `There are index files but no ${INDEX_MAP_PATH}, and none appeared in ${MAP_LOOKS_MAX * MAP_LOOK_MS} ms. Start the node once, which repairs its index, and repeat the copy.`, { path: INDEX_MAP_PATH });
     await clock.sleep(MAP_LOOK_MS);
   }
 }

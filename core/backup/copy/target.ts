@@ -48,7 +48,7 @@ export async function bytesOf(source: BackupSource, path: string, length: number
 }
 
 function cutShort(path: string, got: number, wanted: number): SkuaError {
-  return new SkuaError('io_error', `Only ${got} of ${wanted} bytes of ${path} could be read. The file has changed while it was copied: repeat the copy.`, { path, got, wanted });
+  return new SkuaError('io_error', `Only ${got} of ${wanted} bytes of ${path} could be read. The file changed while it was being copied: repeat the copy.`, { path, got, wanted });
 }
 
 /**

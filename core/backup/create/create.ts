@@ -99,7 +99,7 @@ async function confirm(repository: Repository, manifest: Manifest, intent: Backu
   try {
     await intent.renew();
     const missing = await repository.missingBlobs([...blobsOf(manifest)].map(({ blob }) => blob), signal);
-    if (missing.length > 0) throw new SkuaError('backup_failed', `This backup stood still for half a day or longer, and a prune of ${repository.place} has removed ${missing.length} of its objects meanwhile. Repeat the backup.`, { place: repository.place, key: repository.blobKey(missing[0]!) });
+    if (missing.length > 0) throw new SkuaError('backup_failed', `This backup was suspended for half a day or longer, and a prune of ${repository.place} has removed ${missing.length} of its objects meanwhile. Repeat the backup.`, { place: repository.place, key: repository.blobKey(missing[0]!) });
   } catch (error) {
     await repository.removeManifest(manifest.id);
     throw error;
@@ -119,7 +119,7 @@ async function completeManifest(options: CreateBackupOptions, id: string, store:
     await intent.renew();
     const missing = await repository.missingBlobs([...blobsOf(draft)].map(({ blob }) => blob), signal);
     if (missing.length === 0) return draft;
-    if (round === ROUNDS_MAX) throw new SkuaError('backup_failed', `${missing.length} objects that this backup stored vanished from ${repository.place} before it was done. Find out what removes them, then repeat the backup.`, { place: repository.place, key: repository.blobKey(missing[0]!) });
+    if (round === ROUNDS_MAX) throw new SkuaError('backup_failed', `${missing.length} objects that this backup stored disappeared from ${repository.place} before it was complete. Find out what removes them, then repeat the backup.`, { place: repository.place, key: repository.blobKey(missing[0]!) });
     for (const blob of missing) gone.add(blob);
     // Everything else that was just stored is known now.
     known = new Known(draft, previous, gone);

@@ -82,7 +82,7 @@ async function note(repository: Repository, proven: Parameters<typeof noteProven
     return [];
   } catch (error) {
     if (!isSkuaError(error, 'storage_denied')) throw error;
-    return [`That the backup is proven could not be noted in ${repository.place}, which can't be written to: \`skua backup list\` does not show it. ${error.message}`];
+    return [`The backup passed, but this could not be noted in ${repository.place}, which can't be written to: \`skua backup list\` does not show it. ${error.message}`];
   }
 }
 

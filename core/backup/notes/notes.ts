@@ -73,7 +73,7 @@ export class BackupIntent {
       this.#writtenMs = clock.nowMs();
       if (waitedMs === 0) await repository.writeObject(this.#key, { writtenMs: this.#writtenMs } satisfies IntentText);
       if (!(await isAnyYoung(this.#world, PRUNING, PRUNING_MS_MAX))) return;
-      if (waitedMs >= WAIT_MS_MAX) throw new SkuaError('repository_busy', `A prune of ${repository.place} has gone on for ${WAIT_MS_MAX / 60_000} minutes since this backup began to wait for it. Repeat the backup when it has ended; one that died stops counting an hour after its last sign of life.`, { place: repository.place, limitMs: WAIT_MS_MAX });
+      if (waitedMs >= WAIT_MS_MAX) throw new SkuaError('repository_busy', `A prune of ${repository.place} has been running for ${WAIT_MS_MAX / 60_000} minutes since this backup started waiting for it. Repeat the backup when it has finished; one that died is ignored an hour after its last heartbeat.`, { place: repository.place, limitMs: WAIT_MS_MAX });
       await clock.sleep(WAIT_STEP_MS, signal);
     }
   }

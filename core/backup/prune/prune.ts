@@ -89,8 +89,8 @@ async function prune(options: PruneOptions, intent: PruneIntent | null): Promise
 function checkForgotten({ place }: Repository, manifests: readonly Manifest[], nodeId: string | null): void {
   if (nodeId === null) return;
   const others = manifests.filter((manifest) => manifest.nodeId !== nodeId);
-  if (others.length === manifests.length) throw new SkuaError('backup_not_found', `There is no backup of node ${nodeId} in ${place}. \`skua backup list\` shows the nodes of which there are any.`, { nodeId, place });
-  if (others.length === 0) throw new SkuaError('backup_not_found', `All backups in ${place} are of node ${nodeId}, and nothing would be left: remove the place itself where none is needed any more.`, { nodeId, place });
+  if (others.length === manifests.length) throw new SkuaError('backup_not_found', `There is no backup of node ${nodeId} in ${place}. \`skua backup list\` shows the nodes that have backups.`, { nodeId, place });
+  if (others.length === 0) throw new SkuaError('backup_not_found', `All backups in ${place} are of node ${nodeId}, so nothing would be left: remove the repository itself if you no longer need it.`, { nodeId, place });
 }
 
 function decide(manifests: readonly Manifest[], summaries: readonly ManifestSummary[], { keep, isErased = false, forgottenNode = null }: PruneOptions): { kept: Set<string>; removed: PruneReport['removed'][number][] } {

@@ -82,7 +82,7 @@ export async function* readBlobContent(world: ReaderWorld, ref: BlobRef, range: 
   if (digest === null || world.blobId(digest.finish()) === blob.id) return;
   // The frames know which of them is damaged.
   if (checks === 'at-end') for await (const _ of readBlobContent(world, ref, undefined, signal));
-  throw damaged(world.objects.place, blob.key, 'does not hold the content that its name stands for');
+  throw damaged(world.objects.place, blob.key, 'does not hold the content that its name identifies');
 }
 
 /** Plain bytes of a blob, as its header has them. Throws `repository_damaged`. */
@@ -96,10 +96,10 @@ export async function openBlob(world: ReaderWorld, id: string, signal?: AbortSig
   const head = await world.objects.get(key, { from: 0, length: HEAD_READ_BYTES, ...(signal && { signal }) });
   if (head === null) throw damaged(place, key, 'is missing');
   const header = decodeBlobHeader(head, world.digests);
-  if (header === null) throw damaged(place, key, 'does not begin as a blob does, or has a header that does not fit its checksum');
+  if (header === null) throw damaged(place, key, 'does not start like a blob, or its header does not match its checksum');
   if (header.isSealed !== (world.sealer !== null)) throw damaged(place, key, header.isSealed ? 'is encrypted in a repository that is not' : 'is not encrypted in a repository that is');
   const frames = decodeTable(head.subarray(0, HEADER_BYTES), header, await tableOf(world, key, header, head, signal), world.digests);
-  if (frames === null) throw damaged(place, key, 'has a table of frames that does not fit its checksum');
+  if (frames === null) throw damaged(place, key, 'has a frame table that does not match its checksum');
   const offsets: number[] = [];
   let at = HEADER_BYTES;
   for (const frame of frames) {
@@ -111,7 +111,7 @@ export async function openBlob(world: ReaderWorld, id: string, signal?: AbortSig
 
 async function tableOf(world: ReaderWorld, key: string, header: BlobHeader, head: Uint8Array, signal?: AbortSignal): Promise<Uint8Array> {
   const total = objectBytesOf(header);
-  const wrong = () => damaged(world.objects.place, key, `has another length than the ${total} bytes that its header says`);
+  const wrong = () => damaged(world.objects.place, key, `is not ${total} bytes long, as its header says`);
   if (header.tableAt < HEADER_BYTES) throw wrong();
   if (head.length < HEAD_READ_BYTES) {
     if (head.length !== total) throw wrong();
@@ -144,7 +144,7 @@ function openFrame(world: ReaderWorld, blob: OpenBlob, number: number, stored: U
   if (stored.length !== frame.storedBytes) throw fail('is cut short');
   let bytes: Uint8Array | null = stored;
   if (world.sealer !== null) bytes = world.sealer.open(stored, frameContext(blob.id, number, frame.isCompressed, blob.header));
-  else if (!(isCheckedLater && !frame.isCompressed) && world.digests.crc32(stored) !== frame.crc) throw fail('does not fit its checksum');
+  else if (!(isCheckedLater && !frame.isCompressed) && world.digests.crc32(stored) !== frame.crc) throw fail('does not match its checksum');
   if (bytes === null) throw fail('was changed, or sealed with another key');
   const length = plainBytes(blob.header, number);
   if (frame.isCompressed) {

@@ -249,5 +249,5 @@ function packedFrame(world: BlobWorld, frame: BlobFrame, plain: Uint8Array): Uin
 }
 
 function lengthDiffers(expected: number, actual: number): SkuaError {
-  return new SkuaError('io_error', `A file that is backed up gave ${actual} bytes instead of ${expected}. Repeat the backup; if it happens again, check the disk.`, { limit: expected });
+  return new SkuaError('io_error', `A file being backed up had ${actual} bytes instead of ${expected}. Repeat the backup; if it happens again, check the disk.`, { limit: expected });
 }

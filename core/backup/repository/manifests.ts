@@ -106,5 +106,5 @@ export class Manifests {
 }
 
 export function backupNotFound(place: string, id: string): SkuaError {
-  return new SkuaError('backup_not_found', id === 'latest' ? `There is no backup in ${place} yet: make one with \`skua backup create\`.` : `There is no backup ${id} in ${place}: \`skua backup list\` shows what there is.`, { id, place });
+  return new SkuaError('backup_not_found', id === 'latest' ? `There is no backup in ${place} yet: make one with \`skua backup create\`.` : `There is no backup ${id} in ${place}: \`skua backup list\` shows the backups.`, { id, place });
 }

@@ -28,7 +28,7 @@ export class Sealer {
   readonly check: Uint8Array;
 
   constructor(keys: Keys, key: Uint8Array, salt: Uint8Array) {
-    if (key.length !== KEY_BYTES) throw new SkuaError('repository_key', `The key of a repository has ${KEY_BYTES} bytes, this one has ${key.length}. Give the key file that was made with the repository.`, { limit: KEY_BYTES });
+    if (key.length !== KEY_BYTES) throw new SkuaError('repository_key', `The key of a repository has ${KEY_BYTES} bytes, this one has ${key.length}. Give the key file that the repository was created with.`, { limit: KEY_BYTES });
     const derive = (purpose: string) => keys.hkdfSha256(key, salt, encodeText(`skua repository ${purpose}`), KEY_BYTES);
     this.#keys = keys;
     this.#idKey = derive('blob id');
@@ -64,12 +64,12 @@ export class Sealer {
 
 /** An object of a repository that is not what was written, from `offset` on where that is known. `what` completes "The object ...". */
 export function damaged(place: string, key: string, what: string, cause?: unknown, offset?: number): SkuaErrorOf<'repository_damaged'> {
-  return new SkuaError('repository_damaged', `The object ${key} in ${place} ${what}. Run \`skua backup verify\` for all damage, take a new backup, and restore from one that does not need this object.`, { key, place, isMissing: what.startsWith('is missing'), ...(offset !== undefined && { offset }) }, cause);
+  return new SkuaError('repository_damaged', `The object ${key} in ${place} ${what}. Run \`skua backup verify\` to find all damage, make a new backup, and restore from one that does not need this object.`, { key, place, isMissing: what.startsWith('is missing'), ...(offset !== undefined && { offset }) }, cause);
 }
 
 /** Ends work on a repository, of which nothing is lost by that. Throws `aborted`. */
 export function endWhenAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) throw new SkuaError('aborted', 'The work was ended before it was done. A repeat goes on where it stood.');
+  if (signal?.aborted === true) throw new SkuaError('aborted', 'The operation was interrupted. Repeat it to continue.');
 }
 
 /** Stands before what is sealed; a JSON text can't begin so. */
@@ -109,16 +109,16 @@ export function decodeObject<T>(codec: TextCodec, key: string, bytes: Uint8Array
   const end = text.length - CHECKSUM_BYTES - 2;
   if (end < 1 || text[end] !== LINE_END || text[text.length - 1] !== LINE_END) throw damaged(codec.place, key, 'is cut short or changed');
   const json = text.subarray(0, end);
-  if (!equalBytes(text, end + 1, checksum(codec.digests, key, json), 0, CHECKSUM_BYTES)) throw damaged(codec.place, key, 'does not fit its checksum');
+  if (!equalBytes(text, end + 1, checksum(codec.digests, key, json), 0, CHECKSUM_BYTES)) throw damaged(codec.place, key, 'does not match its checksum');
   let value: unknown;
   try {
     value = JSON.parse(decodeText(json));
   } catch (error) {
-    throw damaged(codec.place, key, 'is no JSON', error);
+    throw damaged(codec.place, key, 'is not JSON', error);
   }
   const wrong = shape(value, '');
   if (wrong === null) return value as T;
-  throw new SkuaError('repository_damaged', `The object ${key} in ${codec.place} ${wrongText(wrong)}. Nothing of it is used. A checksum that fits such a text was written by another program, or by a newer version: find out who writes to the repository.`, { key, place: codec.place, member: wrong.member, isMissing: false });
+  throw new SkuaError('repository_damaged', `The object ${key} in ${codec.place} ${wrongText(wrong)}. It is not used. Its checksum matches, so another program or a newer version wrote it: find out what writes to the repository.`, { key, place: codec.place, member: wrong.member, isMissing: false });
 }
 
 function openSealed(codec: TextCodec, sealer: Sealer, key: string, bytes: Uint8Array): Uint8Array {
@@ -157,10 +157,10 @@ export const repositoryShape = record<RepositoryFile>({ format: oneOf(FORMAT), i
 /** Why what lies in a store is not this repository, or is an older copy of it; null where it is. `written` is the last object that this process has written there, null before the first. */
 export async function whyAnotherRepository(there: ObjectStore, digests: Digests, id: string, written: string | null): Promise<string | null> {
   const bytes = await there.get(REPOSITORY_KEY);
-  if (bytes === null) return `it holds no repository, and the repository ${id} was in use`;
+  if (bytes === null) return `it holds no repository, but the repository ${id} was in use`;
   const file = decodeObject({ place: there.place, digests, sealer: null }, REPOSITORY_KEY, bytes, repositoryShape);
-  if (file.id !== id) return `it holds the repository ${file.id}, and ${id} was in use`;
-  return written !== null && await there.head(written) === null ? `it is an older copy: ${written}, which was written to it, is not there` : null;
+  if (file.id !== id) return `it holds the repository ${file.id}, but ${id} was in use`;
+  return written !== null && await there.head(written) === null ? `it is an older copy: ${written}, which was written to it, is missing` : null;
 }
 
 /** Reads the repository's object, or makes it. Rejects with `repository_not_found`, `repository_key` and `repository_damaged`. */
@@ -192,7 +192,7 @@ async function createFile(objects: ObjectStore, codec: TextCodec, options: Repos
     const bytes = await objects.get(REPOSITORY_KEY);
     if (bytes !== null) return bytes;
   }
-  throw new SkuaError('storage_unreachable', `The repository in ${place} could not be created: the store does not say whether it was. Try again.`, { place });
+  throw new SkuaError('storage_unreachable', `The repository in ${place} may or may not have been created: the store did not answer. Try again.`, { place });
 }
 
 /** Whether there is anything that did not come from a system or a file manager: a repository is made in a place of its own. */
@@ -218,6 +218,6 @@ export function sealerOf(place: string, file: RepositoryFile, key: Uint8Array | 
   }
   if (key === null) throw wrongKey(`The repository in ${place} is encrypted: give its key file.`);
   const sealer = new Sealer(keys, key, fromHex(file.encryption.salt)!);
-  if (!sealer.isSame(fromHex(file.encryption.check)!)) throw wrongKey(`The key file is not the one of the repository in ${place}: give the one that it was made with.`);
+  if (!sealer.isSame(fromHex(file.encryption.check)!)) throw wrongKey(`The key file is not that of the repository in ${place}: give the one it was created with.`);
   return sealer;
 }

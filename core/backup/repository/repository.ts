@@ -179,7 +179,7 @@ class ObjectRepository implements Repository {
         return { blob, sizeBytes, isNew: true, storedBytes };
       } catch (error) {
         if (!isContentChanged(error)) throw error;
-        if (reading === READINGS_MAX) throw new SkuaError('io_error', 'A file kept changing while it was backed up. Repeat the backup when the node has less to do.', { limit: READINGS_MAX });
+        if (reading === READINGS_MAX) throw new SkuaError('io_error', 'A file kept changing while it was being backed up. Repeat the backup when the node is less busy.', { limit: READINGS_MAX });
       }
     }
   }

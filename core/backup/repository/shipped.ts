@@ -147,8 +147,8 @@ async function pieceOf(world: ShippedWorld, manifestId: string, key: string): Pr
 
 function decodeHeader(world: ShippedWorld, manifestId: string, key: string, b: Uint8Array): { piece: ShippedPiece; flags: number; crc: number } {
   const { place } = world.objects;
-  if (b.length < HEADER_BYTES || !equalBytes(b, 0, MAGIC, 0, MAGIC.length) || b[8] !== VERSION) throw damaged(place, key, 'does not begin as shipped log does');
-  if (world.digests.crc32(b.subarray(0, 44)) !== u32(b, 44)) throw damaged(place, key, 'has a header that does not fit its checksum');
+  if (b.length < HEADER_BYTES || !equalBytes(b, 0, MAGIC, 0, MAGIC.length) || b[8] !== VERSION) throw damaged(place, key, 'does not start like shipped log');
+  if (world.digests.crc32(b.subarray(0, 44)) !== u32(b, 44)) throw damaged(place, key, 'has a header that does not match its checksum');
   const gap = u32(b, 12);
   const piece = { manifestId, ...(gap > 0 && { previousEnd: i64(b, 16) - gap }), from: i64(b, 16), to: i64(b, 24), shippedMs: i64(b, 32) };
   if (pieceKey(manifestId, piece.from) !== key || piece.to <= piece.from || piece.to - piece.from > PIECE_BYTES_MAX || (piece.previousEnd ?? 0) < 0) throw damaged(place, key, `holds log from ${piece.from} to ${piece.to}`);
@@ -173,7 +173,7 @@ export function openPiece(world: ShippedWorld, manifestId: string, key: string, 
   const isCompressed = (flags & COMPRESSED) !== 0;
   const log = () => {
     const body = object.subarray(HEADER_BYTES);
-    if (world.sealer === null && world.digests.crc32(body) !== crc) throw damaged(place, key, 'does not fit its checksum');
+    if (world.sealer === null && world.digests.crc32(body) !== crc) throw damaged(place, key, 'does not match its checksum');
     const packed = world.sealer === null ? body : world.sealer.open(body, context(key, object.subarray(0, HEADER_BYTES)));
     if (packed === null) throw damaged(place, key, 'was changed, or sealed with another key');
     const length = piece.to - piece.from;

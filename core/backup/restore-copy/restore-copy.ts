@@ -80,16 +80,16 @@ interface CopyPlan {
 }
 
 async function planCopy(source: Storage, place: string, indexless: boolean): Promise<CopyPlan> {
-  if (await source.size(COPY_MARKER) !== null) throw new SkuaError('backup_failed', `The copy in ${place} was not finished: repeat \`skua backup copy\` into it, or restore another one.`, { place });
+  if (await source.size(COPY_MARKER) !== null) throw new SkuaError('backup_failed', `The copy in ${place} is unfinished: repeat \`skua backup copy\` into it, or restore another one.`, { place });
   await refuseUnfinishedRestore(source);
   const chunks = parseChunkFileNames(await source.list(''));
   const checkpoints = { 'writer.chk': await valueOf(source, 'writer.chk', place), 'chaser.chk': await valueOf(source, 'chaser.chk', place), 'epoch.chk': await valueOf(source, 'epoch.chk', null), 'proposal.chk': await valueOf(source, 'proposal.chk', null) };
-  if (chunks.length === 0) throw new SkuaError('file_not_found', `There are no chunk files in ${place}: it is no copy of a data directory.`, { place });
+  if (chunks.length === 0) throw new SkuaError('file_not_found', `There are no chunk files in ${place}: it is not a copy of a data directory.`, { place });
   const { chunkSize } = decodeHeader(chunks[0]!.name, await firstBytes(source, chunks[0]!.name, HEADER_BYTES));
   const writer = checkpoints['writer.chk'];
   const inside = chunks.filter(({ number }) => number * chunkSize < writer);
   const beyond = chunks.filter(({ number }) => number * chunkSize > writer);
-  const warnings = beyond.length === 0 ? [] : [`${beyond.length} chunk files behind the copied writer.chk (position ${writer}) were left out, ${beyond[0]!.name} first: they were copied after it.`];
+  const warnings = beyond.length === 0 ? [] : [`${beyond.length} chunk files beyond the copied writer.chk (position ${writer}) were left out, ${beyond[0]!.name} first: they were copied after it.`];
   const index: string[] = [];
   for (const name of await source.list(PROOF_FOLDER)) if (isProofName(name)) index.push(`${PROOF_FOLDER}/${name}`);
   for (const folder of indexless ? [] : DATA_FOLDERS.filter((name) => name !== '' && name !== PROOF_FOLDER)) for (const name of await source.list(folder)) if (isOfIndex(`${folder}/${name}`)) index.push(`${folder}/${name}`);
@@ -109,7 +109,7 @@ async function valueOf(source: Storage, name: string, place: string | null): Pro
   if (size === 8) return i64(await firstBytes(source, name, 8), 0);
   if (size === null) {
     if (place === null) return -1;
-    throw new SkuaError('file_not_found', `There is no ${name} in ${place}: it is no copy of a data directory.`, { path: name, place });
+    throw new SkuaError('file_not_found', `There is no ${name} in ${place}: it is not a copy of a data directory.`, { path: name, place });
   }
   throw new SkuaError('checkpoint_corrupt', `${name} has ${size} bytes instead of 8: the copy is damaged. Restore another one.`, { file: name, offset: 0 });
 }
@@ -175,7 +175,7 @@ class CopyRestore {
     const created = await target.create(name);
     try {
       const end = await writeContent(created, 0, this.#contentOf(file, HEADER_BYTES + local));
-      if (end !== HEADER_BYTES + local) throw new SkuaError('log_corrupt', `${name} has ${end} bytes, and writer.chk names a position behind them: the copy is not whole. Restore another one.`, { file: name, offset: end });
+      if (end !== HEADER_BYTES + local) throw new SkuaError('log_corrupt', `${name} has ${end} bytes, and writer.chk names a later position: the copy is incomplete. Restore another one.`, { file: name, offset: end });
       await created.truncate(ongoingFileBytes(this.#copy.chunkSize));
       await created.sync();
     } finally {

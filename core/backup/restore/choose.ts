@@ -87,7 +87,7 @@ class Chooser {
   /** The backups of one node, newest first: at least one. */
   async #summaries(): Promise<readonly ManifestSummary[]> {
     const { allowDamaged, nodeId } = this.#options;
-    const onDamaged = (key: string, error: Error) => { this.#warnings.push(`The manifest ${key} is damaged and was passed over: ${error.message}`); };
+    const onDamaged = (key: string, error: Error) => { this.#warnings.push(`The manifest ${key} is damaged and was skipped: ${error.message}`); };
     const all = await (allowDamaged === true ? this.#repository.backups(onDamaged) : this.#repository.backups());
     const wanted = nodeId ?? all[0]?.nodeId;
     const summaries = all.filter((summary) => summary.nodeId === wanted);
@@ -99,7 +99,7 @@ class Chooser {
     const manifest = await this.#repository.manifest(id);
     if (shippedEnd === logEnd) return { manifest, pieces: [] };
     if (this.#options.allowDamaged !== true) return { manifest, pieces: await this.#repository.shipped(id) };
-    const pieces = await this.#repository.shipped(id, (key, error) => { this.#warnings.push(`Shipped log from ${key} on, up to position ${shippedEnd} at least, is damaged and was passed over: ${error.message}`); });
+    const pieces = await this.#repository.shipped(id, (key, error) => { this.#warnings.push(`Shipped log from ${key} on, up to position ${shippedEnd} at least, is damaged and was skipped: ${error.message}`); });
     return { manifest, pieces };
   }
 
@@ -124,7 +124,7 @@ class Chooser {
   }
 
   async #toTime(summaries: readonly ManifestSummary[], timeMs: number, orBefore: boolean): Promise<RestorePlan> {
-    if (!Number.isFinite(timeMs)) throw new SkuaError('bad_option', 'The time to restore to is none.', { timeMs });
+    if (!Number.isFinite(timeMs)) throw new SkuaError('bad_option', 'The time to restore to is not a valid time.', { timeMs });
     let before: { readonly kept: Kept; readonly position: number } | null = null;
     let earliestMs = Infinity;
     const scavenged: Kept[] = [];
@@ -147,11 +147,11 @@ class Chooser {
       if (position > (before?.position ?? 0)) before = { kept, position };
     }
     const when = timestampText(timeMs, 0);
-    if (before === null && scavenged.length === 0) throw new SkuaError('not_restorable', `There was nothing yet at ${when}: the earliest time that can be restored is ${timestampText(earliestMs, 0)}.`, { timeMs, earliestMs, belowMs: null, aboveMs: earliestMs });
+    if (before === null && scavenged.length === 0) throw new SkuaError('not_restorable', `Nothing had been written at ${when}: the earliest restore point is ${timestampText(earliestMs, 0)}.`, { timeMs, earliestMs, belowMs: null, aboveMs: earliestMs });
     const belowMs = before === null ? null : await lastTimeBefore(this.#repository, before.kept, before.position);
     if (orBefore && before !== null) return this.#plan(before.kept, before.position, summaries, belowMs);
     const aboveMs = await this.#momentAfter(scavenged, summaries[0]!, timeMs);
-    throw new SkuaError('not_restorable', `The log can't be restored to exactly ${when}: that moment lies in a chunk that was scavenged since, and no backup from before the scavenge reaches it. ${momentsText(belowMs, aboveMs)}`, { timeMs, belowMs, aboveMs });
+    throw new SkuaError('not_restorable', `The log can't be restored to exactly ${when}: that time is in a chunk that was scavenged since, and no backup from before the scavenge covers it. ${momentsText(belowMs, aboveMs)}`, { timeMs, belowMs, aboveMs });
   }
 
   /** The first moment behind one that was scavenged which one of these backups can serve; null when there is none. */
@@ -190,7 +190,7 @@ class Chooser {
   async #plan(kept: Kept, wanted?: number, summaries: readonly ManifestSummary[] = [], earlierMs: number | null = null): Promise<RestorePlan> {
     const { manifest } = kept;
     const position = wanted ?? await this.#endOf(kept);
-    if (position === 0) throw new SkuaError('not_restorable', `The backup ${manifest.id} holds no events: a start in an empty directory gives the same.`, { position, below: null, above: null });
+    if (position === 0) throw new SkuaError('not_restorable', `The backup ${manifest.id} holds no events: starting a node on an empty directory gives the same result.`, { position, below: null, above: null });
     if (position < manifest.checkpoints.writer) await this.#warnOfLaterScavenges(manifest, position, summaries);
     return { manifest, pieces: kept.pieces.filter((piece) => piece.from < position), position, earlierMs, warnings: this.#warnings };
   }
@@ -205,19 +205,19 @@ class Chooser {
     if (changed.length === 0) return;
     const from = chunkStart(manifest, changed[0]!);
     const to = chunkEnd(manifest, changed.at(-1)!);
-    this.#warnings.push(`${changed.length} of the chunks before position ${position} (between ${from} and ${to}) were scavenged later than that, or possibly so: events that were deleted or had expired by then are gone, though they could be read at that position.`);
+    this.#warnings.push(`${changed.length} of the chunks before position ${position} (between ${from} and ${to}) were, or may have been, scavenged later than that: events that were deleted or had expired by then are gone, although they could be read at that position.`);
   }
 }
 
 function momentsText(belowMs: number | null, aboveMs: number | null): string {
   const [below, above] = [belowMs, aboveMs].map((ms) => (ms === null ? null : timestampText(ms, 0)));
-  if (below === null) return above === null ? 'No other moment can be had.' : `No moment before it can be had; the nearest behind it is ${above}.`;
-  return above === null ? `The nearest moment that can be had is ${below}, before it; there is none behind it.` : `The nearest moments that can be had are ${below}, before it, and ${above}, behind it.`;
+  if (below === null) return above === null ? 'There is no other restore point.' : `There is no restore point before it; the nearest after it is ${above}.`;
+  return above === null ? `The nearest restore point is ${below}, before it; there is none after it.` : `The nearest restore points are ${below}, before it, and ${above}, after it.`;
 }
 
 function notRestorable(what: string, { below, above }: Nearest, data: Record<string, unknown>): SkuaError {
-  const near = below === null && above === null ? 'No place near it can.' : `The nearest that can are ${[below, above].filter((place) => place !== null).join(' and ')} (positions).`;
-  return new SkuaError('not_restorable', `The log can't be restored to exactly ${what}: it lies inside a write, in a chunk that was scavenged since, or behind all that was backed up. ${near}`, { ...data, below, above });
+  const near = below === null && above === null ? 'No position near it can be restored.' : `The nearest positions that can be restored are ${[below, above].filter((place) => place !== null).join(' and ')}.`;
+  return new SkuaError('not_restorable', `The log can't be restored to exactly ${what}: it is inside a write, in a chunk that was scavenged since, or after the end of the backups. ${near}`, { ...data, below, above });
 }
 
 /** Backups among which a restore of the latest looks for the one that reaches furthest: more are never made while one is. */

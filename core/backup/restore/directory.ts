@@ -22,14 +22,14 @@ export async function requireEmpty(storage: Storage): Promise<void> {
   const files = await filesOf(storage);
   if (files.length === 0) return;
   const isUnfinished = files.includes(RESTORE_MARKER);
-  const what = isUnfinished ? 'holds a restore that has not ended' : `is not empty: it holds ${listedNames(files)}`;
+  const what = isUnfinished ? 'holds an unfinished restore' : `is not empty: it holds ${listedNames(files)}`;
   throw new SkuaError('directory_not_empty', `The directory to restore to ${what}. Name an empty one, or give --force to remove the data in it first.`, { files: files.length, isUnfinished });
 }
 
 /** Throws `disk_full` (data: bytes, free). Asked before anything is made, or where a directory is cleared first, when that is done. */
 export async function requireRoom(storage: Storage, bytes: number): Promise<void> {
   const free = await storage.freeBytes();
-  if (free < bytes) throw new SkuaError('disk_full', `The restore needs ${bytes} bytes, and ${free} are free. Make room, then repeat it, with --force where it was given.`, { bytes, free });
+  if (free < bytes) throw new SkuaError('disk_full', `The restore needs ${bytes} bytes, and ${free} are free. Free space, then repeat it, with --force if it was given.`, { bytes, free });
 }
 
 /**
@@ -69,7 +69,7 @@ export async function dryStart(world: RestoreWorld, position: number, verifyInde
   });
   const end = open.status().checkpoints.writer;
   await open.close();
-  if (end !== position) throw new SkuaError('backup_failed', `The restored log ends at ${end} instead of ${position}: the backup is not whole. Restore from another backup, and run \`skua backup verify\` on this one.`, { expected: position, actual: end });
+  if (end !== position) throw new SkuaError('backup_failed', `The restored log ends at ${end} instead of ${position}: the backup is incomplete. Restore from another backup, and run \`skua backup verify\` on this one.`, { expected: position, actual: end });
 }
 
 /** The same storage for somebody who works while its lock is held for him. */

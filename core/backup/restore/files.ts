@@ -56,7 +56,7 @@ export function parallelOf({ parallel }: RestoreWorld, isLocal: boolean, hasThre
 
 /** Ends a restore, which leaves its marker. Throws `aborted`. */
 export function endRestoreWhenAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) throw new SkuaError('aborted', 'The restore was ended before it was complete. Repeat it with --force: nothing opens the directory before.');
+  if (signal?.aborted === true) throw new SkuaError('aborted', 'The restore was interrupted. Repeat it with --force: until then the directory can\'t be opened.');
 }
 
 /** What a restore did. */
@@ -94,7 +94,7 @@ export async function writeFile(storage: Storage, path: string, content: AsyncIt
   const file = await storage.create(path);
   try {
     const end = path === EXISTENCE_DATA_PATH ? await writeUsedPages(file, content, watch) : await writeContent(file, 0, content, watch);
-    if (end !== sizeBytes) throw new SkuaError('repository_damaged', `The backup gave ${end} of the ${sizeBytes} bytes of ${path}. Restore from another backup.`, { path, key: path });
+    if (end !== sizeBytes) throw new SkuaError('repository_damaged', `The backup has only ${end} of the ${sizeBytes} bytes of ${path}. Restore from another backup.`, { path, key: path });
     check?.();
     if (file.size !== sizeBytes) await file.truncate(sizeBytes);
     await file.sync();
@@ -117,7 +117,7 @@ async function writeUsedPages(file: StorageFile, content: AsyncIterable<Uint8Arr
 
 /** A chunk file that is as it was backed up, and was damaged already then. */
 export function damagedBefore(path: string): SkuaError {
-  return new SkuaError('log_corrupt', `${path} does not fit the MD5 in its footer: the file was damaged before it was backed up. Restore from an earlier backup, or pass over it with --allow-damaged where that can be given; \`skua verify\` on the directory that was backed up tells whether it is damaged there.`, { file: path });
+  return new SkuaError('log_corrupt', `${path} does not match the MD5 in its footer: the file was damaged before it was backed up. Restore from an earlier backup, or accept the loss with --allow-damaged where possible; run \`skua verify\` on the source directory to see whether it is damaged there.`, { file: path });
 }
 
 export async function writeCheckpoint(storage: Storage, path: string, value: number): Promise<void> {

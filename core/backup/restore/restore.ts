@@ -134,7 +134,7 @@ async function restoreSet(options: FileRestore, files: readonly ManifestFile[], 
     if (!isSkuaError(error, 'repository_damaged')) throw error;
     for (const { path } of files) await options.world.target.remove(path);
     const isProof = files[0]!.path.startsWith(`${PROOF_FOLDER}/`);
-    onSkipped({ key: error.data.key ?? null, path: files[0]!.path, reason: `${error.message} The ${files.length} files that belong together are left out${isProof ? ', so that a new chain of hashes has to be begun' : ' and made anew from the log'}.`, lost: null });
+    onSkipped({ key: error.data.key ?? null, path: files[0]!.path, reason: `${error.message} The ${files.length} files of this group are left out${isProof ? ', so a new hash chain must be started' : ' and rebuilt from the log'}.`, lost: null });
     return null;
   }
 }

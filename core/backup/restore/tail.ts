@@ -59,7 +59,7 @@ export function tailOf(repository: Repository, plan: RestorePlan, world: Pick<Re
     const own = parts.filter(({ from }) => from >= start && from < start + size);
     let end = start;
     for (const { from, to } of own) end = from === end ? to : NaN;
-    if (isCompleted ? !(end > start && end <= start + size) : end !== position) throw new SkuaError('backup_failed', `The backup ${manifest.id} does not hold chunk ${number} up to position ${Math.min(position, start + size)}: it is not whole. Restore from another backup.`, { backupId: manifest.id, position });
+    if (isCompleted ? !(end > start && end <= start + size) : end !== position) throw new SkuaError('backup_failed', `The backup ${manifest.id} does not hold chunk ${number} up to position ${Math.min(position, start + size)}: it is incomplete. Restore from another backup.`, { backupId: manifest.id, position });
     const header = manifest.tail?.number === number ? fromHex(manifest.tail.header) : null;
     const path = manifest.tail?.number === number ? manifest.tail.path : chunkFileName(number, 0);
     chunks.push({ number, path, start, isCompleted, header: header ?? newHeader(ids, size, number), parts: own });
@@ -150,7 +150,7 @@ async function writePart(file: StorageFile, tail: TailChunk, part: TailPart, wat
     watch(bytes, position);
     if (position >= 0) position += bytes.length;
   });
-  if (written !== HEADER_BYTES + part.to - tail.start) throw new SkuaError('repository_damaged', `The backup gave other bytes of the log than those from ${part.from} to ${part.to}. Restore from another backup.`, { key: tail.path, from: part.from, to: part.to });
+  if (written !== HEADER_BYTES + part.to - tail.start) throw new SkuaError('repository_damaged', `The backup returned bytes of the log other than ${part.from} to ${part.to}. Restore from another backup.`, { key: tail.path, from: part.from, to: part.to });
 }
 
 /** The last epoch that was shipped, of which the manifest's checkpoints know nothing. */
@@ -187,6 +187,6 @@ function epochNumberOf(text: string, position: number): number {
     // Told as what it is: no object.
   }
   const wrong = epochShape(epoch, '');
-  if (wrong !== null) throw new SkuaError('repository_damaged', `The epoch at position ${position} of the log that was shipped ${wrongText(wrong)}. Restore to a moment before it, or from another backup.`, { position, member: wrong.member });
+  if (wrong !== null) throw new SkuaError('repository_damaged', `The epoch at position ${position} of the shipped log ${wrongText(wrong)}. Restore to a point before it, or from another backup.`, { position, member: wrong.member });
   return (epoch as { readonly epochNumber?: number }).epochNumber ?? 0;
 }

@@ -202,7 +202,7 @@ export class Shipper {
     if (outcome !== 'created') {
       there = (await repository.shipped(manifestId)).find((other) => other.from === from);
       // A call without a known outcome that had no effect: the next round tries again.
-      if (there === undefined) throw new SkuaError('outcome_unknown', `Whether log from ${from} on was shipped is not known; it is shipped again.`, { position: from });
+      if (there === undefined) throw new SkuaError('outcome_unknown', `It is not known whether the log from ${from} on was shipped; it is shipped again.`, { position: from });
       if (!(await isOurs(log, repository, there))) return false;
     }
     place.position = there.to;

@@ -190,7 +190,7 @@ class RepositoryCheck {
     for await (const { key } of this.#repository.everything()) {
       const shape = smallShape(key);
       if (shape !== null) await this.#checking([], async () => { await this.#repository.readObject(key, shape); });
-      else if (!isRepositoryKey(key) || (isOfKind(BLOBS, key) && blobIdOf(key) === null)) this.#report({ key, kind: 'unknown', message: `${key} in ${this.#repository.place} has no name of an object of the repository, and is passed over. Find out who put it there.`, backups: [] });
+      else if (!isRepositoryKey(key) || (isOfKind(BLOBS, key) && blobIdOf(key) === null)) this.#report({ key, kind: 'unknown', message: `${key} in ${this.#repository.place} does not belong to the repository and is skipped. Find out what put it there.`, backups: [] });
     }
   }
 

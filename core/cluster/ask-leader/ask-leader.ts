@@ -106,7 +106,7 @@ export class AskLeader {
       }
       const { leader } = this;
       if (leader !== null) return leader;
-      if (!await this.#changes.next(untilMs)) throw new SkuaError('no_leader', 'No member of the cluster leads at the moment. Try again in some seconds, or leave out the header that asks for the leader: any member answers without it.');
+      if (!await this.#changes.next(untilMs)) throw new SkuaError('no_leader', 'The cluster has no leader at the moment. Try again in a few seconds, or leave out the header that requires the leader: then any member answers.');
     }
   }
 
@@ -211,7 +211,7 @@ export class AskLeader {
 
   #unknown(cause: unknown): SkuaError {
     this.#count('unknown');
-    return new SkuaError('commit_outcome_unknown', 'The leader of the cluster did not answer, so that it is not known whether the request was carried out: look, or send the same request again, with the same event ids.', {}, cause);
+    return new SkuaError('commit_outcome_unknown', 'The leader did not answer, so it is not known whether the request was carried out: check, or send the same request again with the same event ids.', {}, cause);
   }
 
   #count(outcome: Outcome): void {

@@ -17,5 +17,5 @@ export async function leadAuthority({ store, membership }: AuthorityParts): Prom
   const { lastEventNumber } = store.streamInfoNow?.(EPOCH_STREAM) ?? await store.streamInfo(EPOCH_STREAM);
   // Asked behind the number: where it still leads, no epoch of others can be in that number.
   if (!membership.isLeader) throw new SkuaError('not_leader', 'Node is not the leader', { hint: 'Try again in a moment.' });
-  return (_, endOf) => (endOf(EPOCH_STREAM)?.lastEventNumber === lastEventNumber ? null : new SkuaError('not_leader', 'Another member has taken over the lead', { hint: 'Try again in a moment.' }));
+  return (_, endOf) => (endOf(EPOCH_STREAM)?.lastEventNumber === lastEventNumber ? null : new SkuaError('not_leader', 'Another member has become the leader', { hint: 'Try again in a moment.' }));
 }

@@ -105,5 +105,5 @@ function amount(value: unknown, name: string): number {
 }
 
 function wrong(name: string): SkuaError {
-  return new SkuaError('bad_request', `What a member of the cluster sent has no sound "${name}": look whether all members run versions that belong together.`, { field: name });
+  return new SkuaError('bad_request', `A message from a cluster member has no valid "${name}": check that all members run compatible versions.`, { field: name });
 }

@@ -56,7 +56,7 @@ export class Care {
       if (clock.monotonicMs() < nextMs && !isUrgent() && this.#written === this.#parts.self().priority) continue;
       nextMs = clock.monotonicMs() + lookMs;
       await this.#look(signal).catch((error: unknown) => {
-        if (!signal.aborted) log.warn('the objects of the members could not be looked at, which is tried again', { error: String(error) });
+        if (!signal.aborted) log.warn('the objects of the members could not be read; will retry', { error: String(error) });
       });
     }
   }
@@ -70,7 +70,7 @@ export class Care {
   async stop(waitMs: number): Promise<void> {
     const { clock, log } = this.#parts;
     const ending = new AbortController();
-    const written = this.#write(true, ending.signal).catch((error: unknown) => { log.warn('it could not be noted that this member stopped', { error: String(error) }); });
+    const written = this.#write(true, ending.signal).catch((error: unknown) => { log.warn('could not record that this member has stopped', { error: String(error) }); });
     const limit = new AbortController();
     await Promise.race([written, clock.sleep(waitMs, limit.signal)]);
     ending.abort();
@@ -105,7 +105,7 @@ export class Care {
     for (const { entry } of table.unseenFor(removeAfterMs)) {
       await this.#registry.remove(entry.node);
       table.remove(entry.node);
-      log.info('a member that nobody has heard of for long is forgotten', { member: nodeKey(entry.node) });
+      log.info('a member that has not been heard from for a long time is forgotten', { member: nodeKey(entry.node) });
     }
   }
 

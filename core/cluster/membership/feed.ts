@@ -191,5 +191,5 @@ export class FeedServer {
 }
 
 export function otherLog(here: string, there: string): SkuaError {
-  return new SkuaError('other_log', `A member asked about the log ${there}, and this member belongs to the log ${here}: two clusters share an address, or a member has the storage of another one.`, { logId: here, other: there });
+  return new SkuaError('other_log', `A member asked about the log ${there}, but this member belongs to the log ${here}: two clusters share an address, or a member uses the storage of another cluster.`, { logId: here, other: there });
 }

@@ -156,7 +156,7 @@ export class MemberTable {
     record.aheadMs = entry.sentMs - clock.nowMs();
     const differenceMs = Math.round(record.aheadMs);
     const isOff = Math.abs(differenceMs) > allowedDifferenceMs;
-    if (isOff && !record.isClockOff) log.warn('the clock of a member differs from the one here: set the clocks of all members by one time service', { member: nodeKey(entry.node), differenceMs });
+    if (isOff && !record.isClockOff) log.warn('the clock of a member differs from this one: synchronise the clocks of all members', { member: nodeKey(entry.node), differenceMs });
     record.isClockOff = isOff;
   }
 
@@ -170,7 +170,7 @@ export class MemberTable {
     if (this.#records.size < MEMBERS_MAX - 1) return true;
     const oldest = this.records().filter((record) => !this.isAlive(record)).sort((a, b) => a.newsMs - b.newsMs)[0];
     if (oldest !== undefined) this.remove(oldest.entry.node);
-    else if (!this.#isFullTold) this.#options.log.warn('there are more members than are kept in mind: some do not know of one another', { limit: MEMBERS_MAX });
+    else if (!this.#isFullTold) this.#options.log.warn('there are more members than are tracked: some do not know of each other', { limit: MEMBERS_MAX });
     this.#isFullTold ||= oldest === undefined;
     return oldest !== undefined;
   }

@@ -249,11 +249,11 @@ class Member implements RunningMembership {
   async #resign(): Promise<string> {
     const { copy } = this.#parts;
     const leader = this.leader();
-    if (!this.#view.leads) return `This member does not lead; ${leader === null ? 'no leader is known at the moment' : `${nodeKey(leader.node)} does`}.`;
+    if (!this.#view.leads) return `This member is not the leader; ${leader === null ? 'no leader is known at the moment' : `${nodeKey(leader.node)} is`}.`;
     const kept = await this.#giveAway(RESIGN_WAIT_MS);
-    if (kept !== null) return `No other member took the lead within ${RESIGN_WAIT_MS / 1_000} s (${kept}): this member still leads.`;
+    if (kept !== null) return `No other member became leader within ${RESIGN_WAIT_MS / 1_000} s (${kept}): this member is still the leader.`;
     const node = this.#view.table.byInstance(copy.epoch!.leaderInstanceId)?.entry.node;
-    return `The lead was given away: epoch ${copy.epoch!.number} is that of ${node === undefined ? `instance ${copy.epoch!.leaderInstanceId}` : nodeKey(node)}.`;
+    return `Leadership was handed over: epoch ${copy.epoch!.number} is that of ${node === undefined ? `instance ${copy.epoch!.leaderInstanceId}` : nodeKey(node)}.`;
   }
 
   /** Null when it worked, else why not. */

@@ -61,7 +61,7 @@ export class Registry {
     const keys = new Set<string>();
     for await (const { key, modifiedMs, sizeBytes } of listKind(this.#objects, NODES, signal === undefined ? {} : { signal })) {
       if (keys.size === MEMBERS_MAX) {
-        this.#log.warn('there are more node objects than members are kept in mind: remove those of members that are gone', { prefix: NODES_PREFIX, limit: MEMBERS_MAX });
+        this.#log.warn('there are more node objects than tracked members: remove those of members that no longer exist', { prefix: NODES_PREFIX, limit: MEMBERS_MAX });
         break;
       }
       keys.add(key);
@@ -92,7 +92,7 @@ export class Registry {
       return { ...identity, writtenMs, isStopped: isStopped === true };
     } catch (error) {
       if (!isSkuaError(error, 'bad_request') && !(error instanceof SyntaxError) && !isSkuaError(error, 'bad_option')) throw error;
-      this.#log.warn('a node object can not be understood and is passed over', { key, error: String(error) });
+      this.#log.warn('a node object is invalid and was skipped', { key, error: String(error) });
       return null;
     }
   }

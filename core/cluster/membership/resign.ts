@@ -50,9 +50,9 @@ export async function giveLeadAway(parts: ResignParts, waitMs: number): Promise<
         if (await newer) return { kind: 'given' };
       }
       release();
-      reasons.push(`${nodeKey(node)}: ${reason ?? 'no epoch of its came in time'}`);
+      reasons.push(`${nodeKey(node)}: ${reason ?? 'it committed no epoch in time'}`);
     }
-    return (copy.epoch?.number ?? -1) > epochNumber ? { kind: 'given' } : { kind: 'kept', why: reasons.length === 0 ? 'no other member that has caught up is there' : reasons.join('; ') };
+    return (copy.epoch?.number ?? -1) > epochNumber ? { kind: 'given' } : { kind: 'kept', why: reasons.length === 0 ? 'no other member has caught up' : reasons.join('; ') };
   } finally {
     release();
     ending.abort();

@@ -61,7 +61,7 @@ export class Talk {
 
   refuse(error: SkuaError, by: string): void {
     const { view, log, onNews } = this.#parts;
-    if (view.refusal === null && view.stage === 'running') log.error('this member does not take part any more', { error: error.message });
+    if (view.refusal === null && view.stage === 'running') log.error('this member has left the cluster', { error: error.message });
     view.refusal ??= { error, by };
     onNews();
   }
@@ -158,7 +158,7 @@ export class Talk {
 }
 
 function addressInUse(node: NodeAddress): SkuaError {
-  return new SkuaError('address_in_use', `Another member that is running has the address ${nodeKey(node)}: give each member an address of its own with --node-ip, --node-port or --node-host-advertise-as.`, { address: nodeKey(node) });
+  return new SkuaError('address_in_use', `Another member that is running has the address ${nodeKey(node)}: give each member its own address with --node-ip, --node-port or --node-host-advertise-as.`, { address: nodeKey(node) });
 }
 
 interface RoundsParts {

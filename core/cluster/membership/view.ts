@@ -129,5 +129,5 @@ export class MemberView {
 }
 
 export function notReady(): SkuaError {
-  return new SkuaError('not_ready', 'This member can not take the lead, or answer other members, now: it starts, stops, catches up, does not reach the bucket, or is a read-only replica.', {});
+  return new SkuaError('not_ready', 'This member cannot become leader or answer other members now: it is starting, stopping, catching up, cut off from the bucket, or a read-only replica.', {});
 }

@@ -131,7 +131,7 @@ class ClusterNodes implements Nodes {
 
   async #call(node: NodeAddress, method: 'GET' | 'POST' | 'DELETE', path: string, timeoutMs: number): Promise<NoReply | MemberReply> {
     const { membership, calls } = this.#parts;
-    if (!membership.members().some((member) => sameNode(member.node, node))) return { kind: 'unreachable', reason: `${nodeKey(node)} is no member of the cluster as it is known here` };
+    if (!membership.members().some((member) => sameNode(member.node, node))) return { kind: 'unreachable', reason: `${nodeKey(node)} is not a known member of the cluster` };
     try {
       const { status, body } = await calls.request(node, method, path, Math.max(1, Math.floor(timeoutMs)));
       return { status, document: documentOf(body) };

@@ -75,7 +75,7 @@ export class HeldWrite {
   refusal(): SkuaError | null {
     const { ageMs } = this;
     const { limitMs } = this.#patience;
-    if (ageMs > limitMs) return new SkuaError('write_expired', `The write had waited for ${Math.round(ageMs)} ms, and was not carried out: so late its client may have sent it elsewhere (ForwardPatienceMs is ${limitMs}). Send it again.`, { ageMs: Math.round(ageMs), limitMs });
-    return this.#isGone() ? new SkuaError('write_expired', 'Nobody waits for the answer any more, so the write was not carried out.', {}) : null;
+    if (ageMs > limitMs) return new SkuaError('write_expired', `The write had waited for ${Math.round(ageMs)} ms and was dropped: by now its client may have sent it elsewhere (ForwardPatienceMs is ${limitMs}). Send it again.`, { ageMs: Math.round(ageMs), limitMs });
+    return this.#isGone() ? new SkuaError('write_expired', 'The client no longer waits for the answer, so the write was dropped.', {}) : null;
   }
 }

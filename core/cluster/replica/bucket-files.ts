@@ -54,7 +54,7 @@ export function ongoingHeader({ name, number, header }: ObjectOngoing, chunkSize
 /** Bytes [from, from + length) of an object. Throws `file_not_found`, with its key, when there is none, and `log_corrupt` when it is too short. */
 export async function readObject(objects: ObjectStore, key: string, options: GetOptions & { readonly from: number; readonly length: number }): Promise<Uint8Array> {
   const bytes = await objects.get(key, options);
-  if (bytes === null) throw new SkuaError('file_not_found', `The object ${key}, which a manifest names, is not there (any more): the newest manifest names what has taken its place.`, { path: key, key });
+  if (bytes === null) throw new SkuaError('file_not_found', `The object ${key}, which a manifest names, no longer exists: the newest manifest names its replacement.`, { path: key, key });
   if (bytes.length === options.length) return bytes;
   throw new SkuaError('log_corrupt', `The object ${key} gave ${bytes.length} of ${options.length} bytes at offset ${options.from}: it is shorter than its manifest says. Restore it from a version or a backup of the bucket.`, { key, offset: options.from });
 }
@@ -104,14 +104,14 @@ export async function* piecesOf(objects: ObjectStore, key: string, from: number,
 }
 
 export function throwIfEnded(signal: AbortSignal): void {
-  if (signal.aborted) throw new SkuaError('aborted', 'Catching up was ended before it was complete; the next opening goes on with it.');
+  if (signal.aborted) throw new SkuaError('aborted', 'Catching up was interrupted; the next opening continues it.');
 }
 
 /** Proves that a stretch of log that comes in pieces, from `position` on, holds records and nothing else; `key`: of the object, for messages. */
 export function objectCutter(position: number, key: string): RecordCutter {
   return new RecordCutter({
     position,
-    fail: (at) => new SkuaError('log_corrupt', `The object ${key} holds something else than a record at position ${position + at} of the log. Nothing of it was taken over: restore it from a version or a backup of the bucket.`, { key, position: position + at }),
+    fail: (at) => new SkuaError('log_corrupt', `The object ${key} holds no valid record at position ${position + at} of the log. None of it was used: restore it from a version or a backup of the bucket.`, { key, position: position + at }),
   });
 }
 

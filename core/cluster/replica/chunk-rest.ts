@@ -155,7 +155,7 @@ class ChunkRest {
   /** Which side is wrong: an object that fits its own checksum is right. */
   #judged(key: string, name: string, isSound: boolean, difference: number | null): SkuaError {
     if (isSound && difference !== null) return diverged(this.#parts.world.objects.place, difference);
-    if (isSound) return new SkuaError('io_error', `The object ${key} was not read as it is stored. Try again.`, { key });
+    if (isSound) return new SkuaError('io_error', `The object ${key} was not read as stored. Try again.`, { key });
     return objectCorrupt(key, name);
   }
 

@@ -157,5 +157,5 @@ export async function holdsRecord(table: ChunkTable, frame: RecordFrame, own: Re
 
 /** What is here and what is in the log went apart at this position. */
 export function diverged(place: string, position: number, what = `differ at position ${position}`): SkuaError {
-  return new SkuaError('log_diverged', `The copy in this directory and the log at ${place} ${what}: each holds what the other does not. Either the directory is of another history (move it away, and let an empty one catch up), or the bucket was put back to an older state (\`skua cluster reset\` begins a new log from the best copy). Nothing was changed.`, { position, place });
+  return new SkuaError('log_diverged', `The replica in this directory and the log at ${place} ${what}: each has commits the other does not. Either the directory has another history (move it away, and let an empty one catch up), or the bucket was rolled back to an older state (\`skua cluster reset\` starts a new log from the best replica). Nothing was changed.`, { position, place });
 }

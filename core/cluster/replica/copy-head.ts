@@ -139,7 +139,7 @@ export class CopyHead extends Head {
       } catch (error) {
         this.#failed(error);
         if (isSkuaError(error, 'writer_stopped') || clock.monotonicMs() >= untilMs) {
-          throw new SkuaError('commit_not_applied', `Commit ${commit.number} is in the log, and not in the copy of this member yet.`, { number: commit.number }, error);
+          throw new SkuaError('commit_not_applied', `Commit ${commit.number} is in the log, but not yet in the replica of this member.`, { number: commit.number }, error);
         }
         await clock.sleep(waitMs);
       }
@@ -175,7 +175,7 @@ export class CopyHead extends Head {
   }
 
   #checkOpen(): void {
-    if (this.#isClosed) throw new SkuaError('store_closed', 'The copy is being closed.');
+    if (this.#isClosed) throw new SkuaError('store_closed', 'The replica is being closed.');
   }
 
   #count(commits: number, from: 'self' | 'bucket' | 'leader'): void {
@@ -231,7 +231,7 @@ export class CopyHead extends Head {
     const { log } = this.#copy;
     if (records.length !== end - start) throw brokenInvariant(`A commit has ${records.length} bytes of records for the log from ${start} to ${end}`, { start, end, size: records.length });
     if (start > log.end || (records.length > 0 && log.remaining === 0)) await log.completeChunk();
-    if (start !== log.end) throw new SkuaError('log_diverged', `The copy ends at ${log.end}, where the next commit of ${this.world.objects.place} starts at ${start}.`, { end: log.end, start });
+    if (start !== log.end) throw new SkuaError('log_diverged', `The replica ends at ${log.end}, but the next commit of ${this.world.objects.place} starts at ${start}.`, { end: log.end, start });
     if (records.length > 0) await log.append(records);
     if (log.end !== end) throw brokenInvariant(`A commit that ends at ${end} was taken in, and the copy ends at ${log.end}`, { start, end });
     this.#trouble = null;
@@ -259,7 +259,7 @@ export class CopyHead extends Head {
     const size = this.chunkSizeBytes;
     const isNextChunk = start === Math.ceil(this.#nextStart / size) * size && start > this.#nextStart;
     if ((start === this.#nextStart || isNextChunk) && (end === start || Math.floor((end - 1) / size) === Math.floor(start / size))) return;
-    throw new SkuaError('log_diverged', `Commit ${number} of ${this.world.objects.place} starts at ${start} of the log, and the copy goes on at ${this.#nextStart}: one of the two is not what it was. Look which of them was restored or replaced.`, { number, start, expected: this.#nextStart });
+    throw new SkuaError('log_diverged', `Commit ${number} of ${this.world.objects.place} starts at ${start} of the log, but the replica continues at ${this.#nextStart}: find out which of the two was restored or replaced.`, { number, start, expected: this.#nextStart });
   }
 
   /** The chunk of the copy ends where the log's has ended. */
@@ -286,8 +286,8 @@ export class CopyHead extends Head {
   }
 
   #failed(error: unknown): void {
-    const trouble = error instanceof SkuaError ? error : new SkuaError('io_error', `A commit could not be taken into the copy: ${String(error)}.`, {}, error);
-    if (this.#trouble?.code !== trouble.code) this.world.log.error('the copy can\'t take in what is committed', { code: trouble.code, reason: trouble.message });
+    const trouble = error instanceof SkuaError ? error : new SkuaError('io_error', `A commit could not be applied to the replica: ${String(error)}.`, {}, error);
+    if (this.#trouble?.code !== trouble.code) this.world.log.error('the replica can\'t apply what is committed', { code: trouble.code, reason: trouble.message });
     this.#trouble = trouble;
     if (trouble.code === 'writer_stopped' || trouble.code === 'log_diverged') this.#on.mustReopen(trouble);
   }
@@ -300,7 +300,7 @@ export class CopyHead extends Head {
     } catch (error) {
       if (!isSkuaError(error, 'log_diverged')) throw error;
       // The commit may have been taken into files and removed while this process stood still.
-      if (await newestManifestNumber(this.world.objects) !== newest.number) throw new SkuaError('too_busy', 'The log has gone on while it was looked at: try again.', { manifest: newest.number }, error);
+      if (await newestManifestNumber(this.world.objects) !== newest.number) throw new SkuaError('too_busy', 'The log advanced while it was being read: try again.', { manifest: newest.number }, error);
       this.#failed(error);
       throw error;
     }
@@ -309,7 +309,7 @@ export class CopyHead extends Head {
   protected async putInForce(manifest: ObjectManifest): Promise<void> {
     if (manifest.number <= this.#manifest.number) return;
     if (manifest.boundary > this.#known + 1) {
-      const behind = new SkuaError('copy_behind', `The copy ends with commit ${this.#known}, and the log has ${manifest.boundary - 1} in files already: it is opened again to take them.`, { known: this.#known, boundary: manifest.boundary });
+      const behind = new SkuaError('copy_behind', `The replica ends with commit ${this.#known}, and the log already has commit ${manifest.boundary - 1} in files: it is reopened to fetch them.`, { known: this.#known, boundary: manifest.boundary });
       this.#on.mustReopen(behind);
       throw behind;
     }
@@ -328,7 +328,7 @@ function joined(batch: readonly Commit[]): Uint8Array {
 }
 
 function notReady(trouble: SkuaError): SkuaError {
-  return new SkuaError('not_ready', `The copy of this member can't take in what is committed (${trouble.message}), so it takes no writes: send them to another member.`, { code: trouble.code }, trouble);
+  return new SkuaError('not_ready', `The replica of this member can't apply what is committed (${trouble.message}), so it accepts no writes: send them to another member.`, { code: trouble.code }, trouble);
 }
 
 /**
@@ -337,5 +337,5 @@ function notReady(trouble: SkuaError): SkuaError {
  */
 async function checkInLog({ objects, digests }: Pick<ObjectWorld, 'objects' | 'digests'>, manifest: ObjectManifest, last: LastCommit): Promise<void> {
   const why = await whyNotInLog(objects, digests, manifest, last);
-  if (why !== null) throw new SkuaError('log_diverged', `The copy and the log at ${objects.place} have gone apart at commit ${last.number}: ${why}. Look which of the two was restored or replaced; \`skua cluster reset\` begins a new log from a copy.`, { number: last.number, place: objects.place });
+  if (why !== null) throw new SkuaError('log_diverged', `The replica and the log at ${objects.place} diverge at commit ${last.number}: ${why}. Find out which of the two was restored or replaced; \`skua cluster reset\` starts a new log from a replica.`, { number: last.number, place: objects.place });
 }

@@ -109,7 +109,7 @@ export class CopyLog implements MemberLog {
 
   async lead(instanceId: string, after: number): Promise<Epoch> {
     const { store } = this.#opened();
-    const lost = () => new SkuaError('epoch_lost', `The newest epoch of the log is ${this.#epoch?.number ?? -1}, and not ${after} any more: another member leads.`, { after, epoch: this.#epoch?.number ?? -1 });
+    const lost = () => new SkuaError('epoch_lost', `The newest epoch of the log is ${this.#epoch?.number ?? -1}, no longer ${after}: another member is the leader.`, { after, epoch: this.#epoch?.number ?? -1 });
     await store.writeEpoch((isFirst) => {
       const known = this.#epoch;
       // What is expected, number and predecessor are those of the log at the place of the record.
@@ -169,7 +169,7 @@ export class CopyLog implements MemberLog {
 
 /** What is answered while the copy of a member is being opened. */
 export function copyClosed(why: SkuaError | null): SkuaError {
-  return new SkuaError('not_ready', `The copy of this member is being opened${why === null ? '' : ` again (${why.message})`}: try again in a moment, or ask another member.`, {}, why ?? undefined);
+  return new SkuaError('not_ready', `The replica of this member is being opened${why === null ? '' : ` again (${why.message})`}: try again in a moment, or ask another member.`, {}, why ?? undefined);
 }
 
 /** Members that are zero are left out. */

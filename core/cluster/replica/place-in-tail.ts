@@ -23,17 +23,17 @@ export async function placeInTail(table: ChunkTable, manifest: Pick<ObjectManife
   for await (const commit of commits) {
     // The chunk was ended because this commit did not fit.
     if (commit.start >= copyEnd) return reachedBefore(commit, last, copyEnd, place);
-    if (commit.end > copyEnd) throw diverged(place, copyEnd, `differ: the copy ends at ${copyEnd}, inside commit ${commit.number}, which reaches to ${commit.end}`);
+    if (commit.end > copyEnd) throw diverged(place, copyEnd, `differ: the replica ends at ${copyEnd}, inside commit ${commit.number}, which reaches to ${commit.end}`);
     if (commit.end > copyEnd - COMPARED_BYTES) await checkRecords(table, commit, place);
     last = { number: commit.number, end: commit.end, endsChunk: commit.endsChunk };
     if (isReached()) return last.number;
   }
-  throw diverged(place, last.end, `differ: the copy ends at ${copyEnd}, and the log at ${last.end}`);
+  throw diverged(place, last.end, `differ: the replica ends at ${copyEnd}, and the log at ${last.end}`);
 }
 
 function reachedBefore(commit: PlacedCommit, last: { readonly number: number; readonly end: number }, copyEnd: number, place: string): number {
   if (commit.start === copyEnd) return last.number;
-  throw diverged(place, last.end, `differ: the copy ends at ${copyEnd}, where no commit of the log ends; commit ${last.number} ends at ${last.end}`);
+  throw diverged(place, last.end, `differ: the replica ends at ${copyEnd}, where no commit of the log ends; commit ${last.number} ends at ${last.end}`);
 }
 
 /** Throws `log_diverged` when the copy has other records than the commit. */
@@ -43,7 +43,7 @@ async function checkRecords(table: ChunkTable, { number, start, records }: Place
   for (let at = 0; at < records.length; at += frame.length + FRAME_BYTES) {
     const length = i32(records, at);
     const isWhole = isRecordLength(length) && at + length + FRAME_BYTES <= records.length;
-    if (!isWhole || takeFrame(frame, records, at, length, start + at) !== FRAME_SOUND) throw diverged(place, start + at, `can't be compared: commit ${number} holds something else than a record at position ${start + at}`);
+    if (!isWhole || takeFrame(frame, records, at, length, start + at) !== FRAME_SOUND) throw diverged(place, start + at, `can't be compared: commit ${number} holds no valid record at position ${start + at}`);
     if (await holdsRecord(table, frame, own) === 'other') throw diverged(place, start + at, `differ at position ${start + at}, in commit ${number}`);
   }
 }

@@ -93,14 +93,14 @@ class Preparation {
         if (!isOutdated(error)) throw error;
         // What was brought before the first file was gone is kept, so it is standing still that ends this.
         standing = this.#bytesDone > before ? 0 : standing + 1;
-        if (standing === LOADS_MAX || ++outdated === OUTDATED_MAX) throw new SkuaError('too_busy', `The files of ${this.#world.objects.place} change faster than this copy can follow: try again later.`, { place: this.#world.objects.place }, error);
+        if (standing === LOADS_MAX || ++outdated === OUTDATED_MAX) throw new SkuaError('too_busy', `The files of ${this.#world.objects.place} change faster than this replica can follow: try again later.`, { place: this.#world.objects.place }, error);
         await this.#takeNewest(error);
       }
     }
   }
 
   #done(end: number): PreparedCopy {
-    if (this.#bytesDone > 0) this.#world.log.info('the copy has caught up with the files of the log', { end, bytes: this.#bytesDone, manifest: this.#manifest.number });
+    if (this.#bytesDone > 0) this.#world.log.info('the replica has caught up with the files of the log', { end, bytes: this.#bytesDone, manifest: this.#manifest.number });
     return { manifest: this.#manifest, end };
   }
 
@@ -114,11 +114,11 @@ class Preparation {
     const newest = await newestManifest(objects, digests);
     const old = this.#manifest;
     if (newest === null || newest.storeId !== old.storeId || newest.number < old.number || newest.logEnd < old.logEnd) {
-      throw new SkuaError('log_diverged', `The log at ${objects.place} was replaced by another one or put back to an older state while this copy caught up with it. Start again when it is as it should be.`, { place: objects.place }, cause);
+      throw new SkuaError('log_diverged', `The log at ${objects.place} was replaced or rolled back to an older state while this replica was catching up. Start again when it is restored.`, { place: objects.place }, cause);
     }
     if (newest.number === old.number && cause !== null) {
       const key = cause instanceof SkuaError ? cause.data.key : undefined;
-      throw new SkuaError('log_corrupt', `The object ${String(key)}, which the newest manifest of ${objects.place} names, is not there: restore it from a version or a backup of the bucket.`, typeof key === 'string' ? { key } : {}, cause);
+      throw new SkuaError('log_corrupt', `The object ${String(key)}, which the newest manifest of ${objects.place} names, is missing: restore it from a version or a backup of the bucket.`, typeof key === 'string' ? { key } : {}, cause);
     }
     this.#manifest = newest;
   }
@@ -134,7 +134,7 @@ class Preparation {
       await this.#step(survey);
       survey = await surveyCopy(this.#storage, this.#world.digests);
     }
-    throw new SkuaError('io_error', `The copy ends at ${survey.end}, and its log at ${manifestEnd(this.#manifest)}, whatever is done: this is a defect.`, { end: survey.end });
+    throw new SkuaError('io_error', `The replica ends at ${survey.end}, and its log at ${manifestEnd(this.#manifest)}, whatever is done: this is a defect.`, { end: survey.end });
   }
 
   /** The directory must hold nothing that the log does not. One that named no log so far names this one afterwards. */
@@ -166,7 +166,7 @@ class Preparation {
       if (manifest.logEnd > 0 && alike === 0 && await checkFirstBytes(parts) === 0) throw diverged(objects.place, 0, 'have no record that could be compared');
       if (survey.end <= manifest.logEnd) return;
       const tail = await listTail(objects, manifest.boundary, TAIL_COMMITS_MAX);
-      if (tail === null) throw new SkuaError('commit_lost', `Commit ${manifest.boundary} is not there any more: a newer manifest has taken it in.`, { number: manifest.boundary });
+      if (tail === null) throw new SkuaError('commit_lost', `Commit ${manifest.boundary} no longer exists: a newer manifest includes it.`, { number: manifest.boundary });
       await placeInTail(table, manifest, readTail(objects, digests, tail), objects.place);
     } finally {
       await table.close();
@@ -184,8 +184,8 @@ class Preparation {
     const free = await this.#storage.freeBytes();
     // The rest of a chunk is there twice for a while.
     const needed = bytes + rest + SPARE_BYTES;
-    if (bytes > 0 && needed > free) throw new SkuaError('disk_full', `Catching up with the log takes ${needed} bytes, and ${free} are free in the directory. Make room, then start again: what is there already is kept.`, { bytes: needed, free });
-    if (bytes > 0) this.#world.log.info('the copy catches up with the files of the log', { from, to: this.#manifest.logEnd, bytes, manifest: this.#manifest.number });
+    if (bytes > 0 && needed > free) throw new SkuaError('disk_full', `Catching up with the log takes ${needed} bytes, and ${free} are free in the directory. Free space, then start again: what was downloaded is kept.`, { bytes: needed, free });
+    if (bytes > 0) this.#world.log.info('the replica is catching up with the files of the log', { from, to: this.#manifest.logEnd, bytes, manifest: this.#manifest.number });
     this.#told(0);
     await forgetEpoch(this.#storage);
   }
@@ -205,12 +205,12 @@ class Preparation {
     const needsRecovery = !this.#isSettled && survey.chunkSizeBytes !== null && (common < survey.end || !isInside);
     if (survey.isCutPending || needsRecovery) return this.#opened(async () => {});
     if (common < survey.end) {
-      this.#world.log.warn('the copy is cut back to where a file of the log begins: what lies behind was scavenged in the bucket meanwhile', { from: survey.end, to: common });
+      this.#world.log.warn('the replica is truncated to the start of a file of the log: the rest was scavenged in the bucket meanwhile', { from: survey.end, to: common });
       await markScavengeDue(this.#storage);
       await askForCut(this.#storage, common);
       return this.#opened(async () => {});
     }
-    if (await dropIndexBeyond(this.#storage, digests, survey.end)) this.#world.log.warn('the index knows more than the log and is built anew', { end: survey.end });
+    if (await dropIndexBeyond(this.#storage, digests, survey.end)) this.#world.log.warn('the index is ahead of the log and is rebuilt', { end: survey.end });
     const parts = { storage: this.#storage, world: this.#world, manifest: this.#manifest, signal: this.#parts.signal, onBytes: (count: number) => this.#told(count) };
     if (!isInside) return bringWholeFiles({ ...parts, from: survey.end });
     return this.#opened((log) => bringChunkRest({ ...parts, log }));

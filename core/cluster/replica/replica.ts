@@ -158,7 +158,7 @@ class Member implements MemberStore {
       return;
     }
     const before = this.#opening;
-    this.#world.log.warn('the copy is opened again', { code: why.code, reason: why.message });
+    this.#world.log.warn('the replica is reopened', { code: why.code, reason: why.message });
     this.#opening = null;
     this.log.closed(why);
     this.#reopening = this.#openAgain(before).finally(() => { this.#reopening = null; });
@@ -166,19 +166,19 @@ class Member implements MemberStore {
 
   async #openAgain(before: Opening): Promise<void> {
     const { clock, log } = this.#world;
-    await closeOpening(before).catch((error: unknown) => log.warn('the copy could not be closed in good order', { error }));
+    await closeOpening(before).catch((error: unknown) => log.warn('the replica could not be closed cleanly', { error }));
     for (let waitMs = REOPEN_FIRST_MS; !this.#closing.signal.aborted; waitMs = Math.min(2 * waitMs, REOPEN_MAX_MS)) {
       try {
         await this.#openOnce();
         return;
       } catch (error) {
-        const trouble = error instanceof SkuaError ? error : new SkuaError('io_error', `The copy could not be opened: ${String(error)}.`, {}, error);
+        const trouble = error instanceof SkuaError ? error : new SkuaError('io_error', `The replica could not be opened: ${String(error)}.`, {}, error);
         if (FINAL.has(trouble.code)) {
           this.#fail(trouble);
           return;
         }
         this.log.closed(trouble);
-        log.error('the copy could not be opened; it is tried again', { code: trouble.code, reason: trouble.message });
+        log.error('the replica could not be opened; will retry', { code: trouble.code, reason: trouble.message });
       }
       await clock.sleep(waitMs, this.#closing.signal);
     }
@@ -216,7 +216,7 @@ class Member implements MemberStore {
       const last = scavenger.last();
       if (last?.scavengeId === scavengeId && last.result === 'Success' && this.#opening === opening) await clearScavengeDue(storage);
     } catch (error) {
-      this.#world.log.warn('the copy, which was cut back, could not be scavenged again; it is tried again', { error });
+      this.#world.log.warn('the replica, which was truncated, could not be scavenged again; will retry', { error });
     }
   }
 
@@ -294,7 +294,7 @@ class CopyOpening implements SharedOpening {
   onEpoch(epoch: Parameters<CopyLog['noteEpoch']>[0]): void {
     this.#log.noteEpoch(epoch);
     // One that can't be written now, or is lost in a crash, is written at the next opening.
-    this.#flushing = this.#flushing.then(() => this.#flushEpoch()).catch((error: unknown) => this.#world.log.warn('the newest epoch could not be noted', { error }));
+    this.#flushing = this.#flushing.then(() => this.#flushEpoch()).catch((error: unknown) => this.#world.log.warn('the newest epoch could not be recorded', { error }));
   }
 
   async opened(store: EventStoreInternals): Promise<void> {
@@ -343,7 +343,7 @@ async function lastEpoch(store: EventStore): Promise<Epoch | null> {
 async function placeOf({ objects, digests }: ObjectWorld, manifest: ObjectManifest, { table }: TransactionLog): Promise<CopyPlace> {
   const { boundary, chunkSizeBytes: size } = manifest;
   const tail = await listTail(objects, boundary, TAIL_COMMITS_MAX);
-  if (tail === null) throw new SkuaError('copy_behind', `Commit ${boundary} has been taken into files since the copy was compared with the log.`, { boundary });
+  if (tail === null) throw new SkuaError('copy_behind', `Commit ${boundary} has been taken into files since the replica was compared with the log.`, { boundary });
   let last: Commit | null = null;
   let before: Commit | null = null;
   const noting = async function* (): AsyncGenerator<Commit, void, undefined> {

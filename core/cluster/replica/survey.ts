@@ -125,7 +125,7 @@ class Survey {
   async #withoutOrphan(lastNumber: number, writer: number): Promise<readonly ChunkFileName[]> {
     const beyond = this.#names.filter(({ number }) => number > lastNumber);
     if (beyond.length <= 1 && (beyond[0]?.number ?? lastNumber + 1) === lastNumber + 1) return this.#names.filter(({ number }) => number <= lastNumber);
-    throw new SkuaError('chunk_unexpected', `${beyond[0]!.name} lies beyond the end of the log: writer.chk names position ${writer}, in chunk ${lastNumber}. ${ADVICE}`, { file: beyond[0]!.name, writer });
+    throw new SkuaError('chunk_unexpected', `${beyond[0]!.name} is beyond the end of the log: writer.chk names position ${writer}, in chunk ${lastNumber}. ${ADVICE}`, { file: beyond[0]!.name, writer });
   }
 
   #missing(number: number, writer: number): SkuaError {

@@ -133,7 +133,7 @@ class WholeFiles {
     const chunk = await openCompleted(storage, new BlockCache(0), temporaryOf(name), { number: startNumber, endNumber, chunkSize: manifest.chunkSizeBytes });
     await chunk.file.file.close();
     if (chunk.isScavenged === stored.isScavenged && chunk.physicalBytes === stored.physicalBytes && chunk.mapCount * chunk.mapEntryBytes === stored.mapBytes) return;
-    throw new SkuaError('log_corrupt', `The object ${key}, which holds ${name}, is another file than the manifest says: restore it from a version or a backup of the bucket.`, { key, file: name });
+    throw new SkuaError('log_corrupt', `The object ${key}, which holds ${name}, is not the file that the manifest names: restore it from a version or a backup of the bucket.`, { key, file: name });
   }
 
   /** The chunk that is being filled, put together from its segments: it can be appended to when it is there. */
@@ -190,7 +190,7 @@ class WholeFiles {
 
 /** An object whose content does not fit the checksum that was taken when it was written. */
 export function objectCorrupt(key: string, name: string): SkuaError {
-  return new SkuaError('log_corrupt', `The object ${key}, which holds ${name} or a part of it, does not fit its checksum: some byte has changed since it was written. Nothing of it was taken over: restore it from a version or a backup of the bucket.`, { key, file: name });
+  return new SkuaError('log_corrupt', `The object ${key}, which holds ${name} or a part of it, does not match its checksum: it has changed since it was written. None of it was used: restore it from a version or a backup of the bucket.`, { key, file: name });
 }
 
 /** An opening removes what has such a name. */

@@ -67,7 +67,7 @@ export async function beginLog(options: ResetOptions): Promise<ObjectManifest> {
   await beforeManifest?.();
   const outcome = await createManifest(world, manifest).catch((error: unknown) => {
     if (!isSkuaError(error, 'outcome_unknown')) throw error;
-    throw new SkuaError('storage_unreachable', `${objects.place} did not answer when the files were there and their manifest was written. Look with \`skua verify --storage\` whether it holds a store now; if not, repeat the reset.`, {}, error);
+    throw new SkuaError('storage_unreachable', `${objects.place} did not answer when the manifest was written after the files. Check with \`skua verify --storage\` whether it holds a store now; if not, repeat the reset.`, {}, error);
   });
   if (outcome === 'created') return manifest;
   await objects.remove(uploads.keys).catch(() => {});
@@ -81,7 +81,7 @@ export async function requireNone({ objects, digests }: Pick<ResetWorld, 'object
 }
 
 function refuse({ place }: ObjectStore, storeId: string | null): never {
-  throw new SkuaError('directory_not_empty', `${place} holds a log already${storeId === null ? '' : ` (${storeId})`}, and a reset begins a new one: name a prefix where there is none. If a reset into this one was ended just when it was done, start the member with it: its copy joins by what it holds.`, { place, storeId });
+  throw new SkuaError('directory_not_empty', `${place} already holds a log${storeId === null ? '' : ` (${storeId})`}, and a reset starts a new one: name a prefix without a log. If a reset to this prefix was interrupted at its very end, just start the member with it: its replica joins.`, { place, storeId });
 }
 
 /** The index files that belong into the manifest. Throws `index_corrupt` when they don't reach the end of the log. */
@@ -90,7 +90,7 @@ function indexOf({ source, world: { digests }, lastCommitPosition }: ResetOption
   const content = files.find(({ kind }) => kind === 'index-map')?.content;
   const reached = content === undefined ? -1 : parseIndexMap(content, digests).commitCheckpoint;
   if (reached < lastCommitPosition) {
-    throw new SkuaError('index_corrupt', `The index of the copy reaches to ${reached}, and its log to ${lastCommitPosition}: it could not be written to its end. See to room on the disk, and repeat the reset.`, { indexed: reached, position: lastCommitPosition });
+    throw new SkuaError('index_corrupt', `The index of the replica reaches ${reached}, and its log ${lastCommitPosition}: the index could not be completed. Free disk space and repeat the reset.`, { indexed: reached, position: lastCommitPosition });
   }
   return files.filter(({ path }) => path === INDEX_MAP_PATH || TABLE_NAME.test(path) || (path.endsWith(BLOOM) && TABLE_NAME.test(path.slice(0, -BLOOM.length))));
 }
@@ -123,7 +123,7 @@ class Uploads {
     const from = number * chunkSizeBytes;
     if (logEnd === from) return null;
     const file = this.#options.source.snapshot.files.find(({ kind }) => kind === 'ongoing-chunk');
-    if (file === undefined || file.sizeBytes !== HEADER_BYTES + logEnd - from) throw new SkuaError('log_corrupt', `The log of the copy ends at ${logEnd}, and no chunk file holds what lies before that. Check it with \`skua verify\`.`, { position: logEnd });
+    if (file === undefined || file.sizeBytes !== HEADER_BYTES + logEnd - from) throw new SkuaError('log_corrupt', `The log of the replica ends at ${logEnd}, but the chunk file before that is missing. Check it with \`skua verify\`.`, { position: logEnd });
     const header = await this.#bytes(file.path, 0, HEADER_BYTES);
     decodeHeader(file.path, header);
     let crc32 = 0;

@@ -137,7 +137,7 @@ export class WritesElsewhere {
             if (refusal !== null) reject(asked === null ? refusal : asked(refusal));
             return refusal === null;
           });
-          if (left.length === 0) throw new SkuaError('write_expired', 'The writes have waited for too long.');
+          if (left.length === 0) throw new SkuaError('write_expired', 'The writes have waited too long.');
         },
         send: (leader, epoch, signal) => this.#groups.send({ leader, epoch, isRepeatable, signal, writes: left }),
       });
@@ -240,7 +240,7 @@ class Groups {
       if (unit.signal !== signal) continue;
       this.#waiting.delete(unit);
       const node = nodeKey(unit.leader.node);
-      unit.reject(new SkuaError('member_unreachable', `The member ${node} has not got the writes.`, { node, reason: 'given-up' }));
+      unit.reject(new SkuaError('member_unreachable', `The member ${node} has not received the writes.`, { node, reason: 'given-up' }));
     }
   }
 
@@ -302,7 +302,7 @@ function understood({ node }: ClusterMember, body: Uint8Array | null, count: num
   try {
     return readOutcomes(body ?? new Uint8Array(0), count);
   } catch (error) {
-    throw new SkuaError('member_silent', `What the member ${nodeKey(node)} answered is not understood: ${(error as Error).message}.`, { node: nodeKey(node), reason: 'length' }, error);
+    throw new SkuaError('member_silent', `The answer of the member ${nodeKey(node)} is invalid: ${(error as Error).message}.`, { node: nodeKey(node), reason: 'length' }, error);
   }
 }
 
@@ -320,7 +320,7 @@ function refused({ node }: ClusterMember, status: number, body: Uint8Array | nul
   const said = String(detail).slice(0, DETAIL_LENGTH_MAX);
   if (code === 'too_busy') return new SkuaError('too_busy', said);
   const data = { node: nodeKey(node), status, code };
-  return status < 500 ? new SkuaError('not_ready', `The member that leads took no writes: ${status} ${said}`, data) : new SkuaError('commit_outcome_unknown', `It is not known what the member that leads did: ${status} ${said}. Look, or send the same request again, with the same event ids.`, data);
+  return status < 500 ? new SkuaError('not_ready', `The leader refused the writes: ${status} ${said}`, data) : new SkuaError('commit_outcome_unknown', `It is not known what the leader did: ${status} ${said}. Check, or send the same request again with the same event ids.`, data);
 }
 
 /**

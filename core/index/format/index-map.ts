@@ -26,7 +26,7 @@ export interface IndexMap {
 export const EMPTY_INDEX_MAP: IndexMap = { commitCheckpoint: -1, prepareCheckpoint: -1, levels: [] };
 
 function mapCorrupt(what: string): SkuaError {
-  return new SkuaError('index_corrupt', `The index map ${INDEX_MAP_PATH} ${what}. The index is rebuilt from the log; if this comes back, check the disk.`, { path: INDEX_MAP_PATH });
+  return new SkuaError('index_corrupt', `The index map ${INDEX_MAP_PATH} ${what}. The index is rebuilt from the log; if this recurs, check the disk.`, { path: INDEX_MAP_PATH });
 }
 
 function digestText(body: Uint8Array, digests: Digests): Uint8Array {
@@ -52,7 +52,7 @@ export function formatIndexMap(map: IndexMap, digests: Digests): Uint8Array {
 export function parseIndexMap(bytes: Uint8Array, digests: Digests): IndexMap {
   if (bytes.length < DIGEST_TEXT_BYTES) throw mapCorrupt('is cut short');
   const body = bytes.subarray(DIGEST_TEXT_BYTES);
-  if (!equalBytes(digestText(body, digests), 0, bytes, 0, DIGEST_TEXT_BYTES)) throw mapCorrupt('has an MD5 that does not fit its text');
+  if (!equalBytes(digestText(body, digests), 0, bytes, 0, DIGEST_TEXT_BYTES)) throw mapCorrupt('has an MD5 that does not match its text');
   const lines = decodeText(body).split(/\r?\n/);
   const version = lines[1];
   if (version !== '1' && version !== '2') throw mapCorrupt(`is of version ${version}, which is not known`);

@@ -90,15 +90,15 @@ export interface TableShape {
 }
 
 export function tableCorrupt(path: string, what: string): SkuaError {
-  return new SkuaError('index_corrupt', `The index table ${path} ${what}. The index is rebuilt from the log; if this comes back, check the disk.`, { path });
+  return new SkuaError('index_corrupt', `The index table ${path} ${what}. The index is rebuilt from the log; if this recurs, check the disk.`, { path });
 }
 
 /** Reads the shape from the header and the last 144 bytes of a file. Throws `index_corrupt`. */
 export function readShape(path: string, size: number, header: Uint8Array, tail: Uint8Array): TableShape {
   if (size < HEADER_BYTES + MD5_BYTES || header.length < 2) throw tableCorrupt(path, `has only ${size} bytes`);
-  if (header[0] !== FILE_TYPE_TABLE) throw tableCorrupt(path, `starts with file type ${header[0]}, which is no index table`);
+  if (header[0] !== FILE_TYPE_TABLE) throw tableCorrupt(path, `starts with file type ${header[0]}, which is not an index table`);
   const version = header[1]!;
-  if (version === 1) throw tableCorrupt(path, 'is of version 1, whose hashes are too short to be used as they are');
+  if (version === 1) throw tableCorrupt(path, 'is of version 1, whose hashes are too short to be used');
   const entryBytes = entryBytesOf(version);
   if (entryBytes === 0) throw tableCorrupt(path, `is of version ${version}, which is not known`);
   let midpoints = 0;
@@ -107,12 +107,12 @@ export function readShape(path: string, size: number, header: Uint8Array, tail: 
     rest -= FOOTER_BYTES;
     if (rest < 0) throw tableCorrupt(path, 'ends before its footer');
     const footer = tail.length - FOOTER_BYTES - MD5_BYTES;
-    if (tail[footer] !== FILE_TYPE_TABLE || tail[footer + 1] !== version) throw tableCorrupt(path, 'has a footer that does not fit its header');
+    if (tail[footer] !== FILE_TYPE_TABLE || tail[footer + 1] !== version) throw tableCorrupt(path, 'has a footer that does not match its header');
     midpoints = u32(tail, footer + 2);
     rest -= midpoints * MIDPOINT_BYTES;
   }
   const entries = rest / entryBytes;
-  if (rest < 0 || !Number.isInteger(entries)) throw tableCorrupt(path, 'has a length that does not fit its entries');
+  if (rest < 0 || !Number.isInteger(entries)) throw tableCorrupt(path, 'has a length that does not match its entries');
   if (entries > 0 && midpoints === 1) throw tableCorrupt(path, 'has a single midpoint');
   if (entries >= 2 && midpoints > entries) throw tableCorrupt(path, 'has more midpoints than entries');
   return { version, entryBytes, entries, midpoints };

@@ -56,7 +56,7 @@ export class TableSource {
     if (count <= 0) return false;
     if (this.#buffer.length < count * entryBytes) this.#buffer = new Uint8Array(count * entryBytes);
     this.#block = await this.#file.read(HEADER_BYTES + this.#loaded * entryBytes, count * entryBytes, this.#buffer);
-    if (this.#block.length !== count * entryBytes) throw tableCorrupt(this.path, 'ends within its entries');
+    if (this.#block.length !== count * entryBytes) throw tableCorrupt(this.path, 'ends in the middle of its entries');
     this.#loaded += count;
     this.#at = 0;
     return true;

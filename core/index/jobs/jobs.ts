@@ -125,7 +125,7 @@ async function verify({ path, bytesPerSecond = 0 }: VerifyTableArgs, context: Ve
       await between(done - passed);
       passed = done;
     });
-    if (!sound) throw tableCorrupt(path, 'has an MD5 that does not fit its bytes');
+    if (!sound) throw tableCorrupt(path, 'has an MD5 that does not match its bytes');
     const stored = await file.read(HEADER_BYTES + shape.entries * shape.entryBytes, shape.midpoints * MIDPOINT_BYTES);
     // Storage may give a view; midpoints of the largest table are a few megabytes.
     const check = new OrderCheck(path, source, stored.slice());

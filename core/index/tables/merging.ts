@@ -134,9 +134,9 @@ export class Merging {
     try {
       const tables = this.#tables.newestFirst.length;
       const wasMerged = await this.#tables.mergeAll({ signal: this.#ending.signal });
-      log.info('The merge of all index tables has ended.', { mergeIndexesId, tables, wasMerged, elapsedMs: clock.monotonicMs() - startedMs });
+      log.info('The merge of all index tables has finished.', { mergeIndexesId, tables, wasMerged, elapsedMs: clock.monotonicMs() - startedMs });
     } catch (error) {
-      if (!this.hasEnded) log.error('The merge of all index tables failed; the tables are as they were. Ask for it again when the cause is gone.', { mergeIndexesId, error });
+      if (!this.hasEnded) log.error('The merge of all index tables failed; the tables are unchanged. Start it again when the cause is fixed.', { mergeIndexesId, error });
     } finally {
       this.#allId = null;
     }

@@ -46,13 +46,13 @@ export async function scavengeTables(tables: TableStore, run: TableScavenge, mon
     const place = tables.placeOf(table);
     let done: TableExecuted;
     try {
-      if (run.jobOptions.signal?.aborted === true) throw new SkuaError('aborted', 'The scavenge of the index was ended between two tables.');
+      if (run.jobOptions.signal?.aborted === true) throw new SkuaError('aborted', 'The scavenge of the index was stopped between two tables.');
       done = await tables.rewrite(table, (execution) => run.execute(execution));
     } catch (error) {
       run.onTable(failed(table, error, monotonicMs() - startedMs));
       throw error;
     }
-    if (done.entriesOutOfOrder > 0) log.warn('An index table has entries out of the order of their positions.', { path: table.path, entries: done.entriesOutOfOrder });
+    if (done.entriesOutOfOrder > 0) log.warn('An index table has entries out of position order.', { path: table.path, entries: done.entriesOutOfOrder });
     run.onTable({
       ...place,
       elapsedMs: monotonicMs() - startedMs,

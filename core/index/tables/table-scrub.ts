@@ -33,7 +33,7 @@ export async function loadScrubbedTables({ storage, digests, clock, log }: Scrub
     // A time in the future comes of a clock that was wrong: it would never become old.
     for (const [name, scrubbed] of await readScrubbed(storage, digests, SCRUBBED_TABLES_PATH, SCRUBBED_TABLES_FORMAT)) if (scrubbed.scrubbedMs <= nowMs) found.set(name, scrubbed);
   } catch (error) {
-    log.warn(`${SCRUBBED_TABLES_NAME} can't be used: all index tables are verified before the start goes on`, { path: SCRUBBED_TABLES_PATH, error: String(error) });
+    log.warn(`${SCRUBBED_TABLES_NAME} can't be used: all index tables are verified before the start continues`, { path: SCRUBBED_TABLES_PATH, error: String(error) });
   }
   return found;
 }

@@ -133,7 +133,7 @@ export class TableStore {
     const { ports: { storage, digests }, settings: { verify }, logEnd } = this.#options;
     const map = (await loadIndexMap(storage, digests)) ?? EMPTY_INDEX_MAP;
     if (map.commitCheckpoint >= 0 && map.commitCheckpoint >= logEnd) {
-      this.wasReset = `it reaches to ${map.commitCheckpoint}, beyond the end of the log at ${logEnd}`;
+      this.wasReset = `it reaches ${map.commitCheckpoint}, beyond the end of the log at ${logEnd}`;
       await this.#reset(null);
       return;
     }
@@ -192,7 +192,7 @@ export class TableStore {
   /** Starts with an empty index. The map goes first, so that a crash on the way leaves no map with missing tables. */
   async #reset(error: SkuaError | null): Promise<void> {
     this.wasReset ??= error?.message ?? null;
-    this.#options.ports.log.warn('The index on disk is discarded and built anew from the log.', { reason: this.wasReset, path: error?.data['path'] ?? INDEX_MAP_PATH });
+    this.#options.ports.log.warn('The index on disk is discarded and rebuilt from the log.', { reason: this.wasReset, path: error?.data['path'] ?? INDEX_MAP_PATH });
     await this.#options.ports.storage.remove(INDEX_MAP_PATH);
     this.#show([], -1, -1);
   }
@@ -208,7 +208,7 @@ export class TableStore {
       if (!isExpectedName(path)) strangers.push(name);
       else if (isOwnName(path) && !named.has(path)) await storage.remove(path);
     }
-    if (strangers.length > 0) log.info('files in the folder of the index that are not of this store are left as they are', { files: listedNames(strangers) });
+    if (strangers.length > 0) log.info('unknown files in the index folder are left untouched', { files: listedNames(strangers) });
   }
 
   #show(levels: Levels, commit: number, prepare: number): void {
@@ -221,7 +221,7 @@ export class TableStore {
   /** Saves the changed map and then shows it to readers, together with what `shown` does. */
   #change(make: (levels: Levels) => Levels, checkpoints: { commit: number; prepare: number } | null, shown: () => void): Promise<void> {
     const change = this.#lastChange.then(async () => {
-      if (this.#isClosed) throw new SkuaError('store_closed', 'The index was closed before its map could be changed; it stays as it was.');
+      if (this.#isClosed) throw new SkuaError('store_closed', 'The index was closed before its map could be changed; it is unchanged.');
       const levels = make(this.#levels);
       const commitCheckpoint = checkpoints?.commit ?? this.#commit;
       const prepareCheckpoint = checkpoints?.prepare ?? this.#prepare;

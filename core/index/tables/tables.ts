@@ -101,7 +101,7 @@ export class TableReader {
     const { entryBytes } = this.shape;
     const bytes = this.#cached.bytes(HEADER_BYTES + from * entryBytes, (to - from) * entryBytes);
     if (bytes instanceof Promise) return bytes;
-    if (bytes.length !== (to - from) * entryBytes) throw tableCorrupt(this.path, 'ends within its entries');
+    if (bytes.length !== (to - from) * entryBytes) throw tableCorrupt(this.path, 'ends in the middle of its entries');
     this.#window = bytes;
     this.#windowFrom = from;
     this.#windowTo = to;
@@ -280,7 +280,7 @@ export class Midpoints {
     for (let k = 0; k < this.#count; ) {
       const count = Math.min(step, this.#count - k);
       const bytes = await file.read(start + k * MIDPOINT_BYTES, count * MIDPOINT_BYTES);
-      if (bytes.length !== count * MIDPOINT_BYTES) throw tableCorrupt(path, 'ends within its midpoints');
+      if (bytes.length !== count * MIDPOINT_BYTES) throw tableCorrupt(path, 'ends in the middle of its midpoints');
       for (let at = 0; at < bytes.length; at += MIDPOINT_BYTES, k++) {
         readEntry(bytes, at, 4, entry);
         if (entry.position !== midpointIndex(k, this.#count, this.#entries)) return false;
@@ -302,7 +302,7 @@ export class Midpoints {
         block = await file.read(HEADER_BYTES + loaded * perBlock * shape.entryBytes, perBlock * shape.entryBytes);
       }
       const at = (index - loaded * perBlock) * shape.entryBytes;
-      if (at + shape.entryBytes > block.length) throw tableCorrupt(path, 'ends within its entries');
+      if (at + shape.entryBytes > block.length) throw tableCorrupt(path, 'ends in the middle of its entries');
       readEntry(block, at, shape.version, entry);
       this.#set(k, entry);
     }

@@ -107,7 +107,7 @@ export class Anchoring {
       } catch (error) {
         if (isSkuaError(error, 'store_closed')) return;
         meter.count('eventstore_proof_anchor_failures_total');
-        log.warn('an anchor of the proof that nothing was changed did not reach its place', { place: place.name, attempt, error: error instanceof Error ? error.message : String(error) });
+        log.warn('an anchor could not be delivered', { place: place.name, attempt, error: error instanceof Error ? error.message : String(error) });
         if (attempt >= tries || signal.aborted) return;
         await clock.sleep(pauseMs, signal);
         if (signal.aborted) return;

@@ -64,7 +64,7 @@ export async function openProofs(parts: ProofParts, begins: boolean): Promise<Pr
     return await openChain(parts, begins);
   } catch (error) {
     if (!isSkuaError(error, 'proof_damaged')) throw error;
-    parts.log.warn('the proof that nothing was changed is damaged: there are no anchors and no scavenges until that is settled', { error: error.message });
+    parts.log.warn('the hash chain is damaged: no anchors are made and no scavenges run until it is repaired', { error: error.message });
     return new ProofKeeper(parts, NO_CHAIN, error);
   }
 }
@@ -74,7 +74,7 @@ const NO_CHAIN: ChainFile = { format: CHAIN_FORMAT, chain: '00'.repeat(CHAIN_ID_
 async function openChain(parts: ProofParts, begins: boolean): Promise<ProofKeeper | null> {
   const chain = await readChain(parts.storage) ?? (begins ? await beginChain(parts) : null);
   if (chain === null) return null;
-  if (chain.chunkSizeBytes !== parts.table.chunkSize) throw new SkuaError('proof_damaged', `${CHAIN_PATH} is of a log with chunks of ${chain.chunkSizeBytes} bytes, and this one has ${parts.table.chunkSize}. Remove the folder ${PROOF_FOLDER}, and a new chain begins.`, { path: CHAIN_PATH });
+  if (chain.chunkSizeBytes !== parts.table.chunkSize) throw new SkuaError('proof_damaged', `${CHAIN_PATH} is of a log with chunks of ${chain.chunkSizeBytes} bytes, but this log has ${parts.table.chunkSize}. Remove the folder ${PROOF_FOLDER} to start a new chain.`, { path: CHAIN_PATH });
   const keeper = new ProofKeeper(parts, chain);
   await keeper.open();
   return keeper;
@@ -92,7 +92,7 @@ export async function readChain(storage: Storage): Promise<ChainFile | null> {
   } finally {
     await file.close();
   }
-  if (found === null || found.format !== CHAIN_FORMAT || !isHex(found.chain, CHAIN_ID_BYTES) || !isCount(found.chunkSizeBytes)) throw new SkuaError('proof_damaged', `${CHAIN_PATH} is not as it was written. Restore it from a backup, or remove the folder ${PROOF_FOLDER}, and a new chain begins.`, { path: CHAIN_PATH });
+  if (found === null || found.format !== CHAIN_FORMAT || !isHex(found.chain, CHAIN_ID_BYTES) || !isCount(found.chunkSizeBytes)) throw new SkuaError('proof_damaged', `${CHAIN_PATH} was changed or damaged. Restore it from a backup, or remove the folder ${PROOF_FOLDER} to start a new chain.`, { path: CHAIN_PATH });
   return found as ChainFile;
 }
 
@@ -183,7 +183,7 @@ export class ProofKeeper {
     if (this.damage !== null) throw this.damage;
     while (this.#leaves <= number) {
       // Others may wait for the file that is being made: it is not cut off.
-      if (signal?.aborted === true) throw new SkuaError('aborted', 'The hashes of completed chunks are not written any further: they were to be stopped.');
+      if (signal?.aborted === true) throw new SkuaError('aborted', 'Writing the hashes of completed chunks was stopped.');
       await this.#more(0);
     }
   }
@@ -198,7 +198,7 @@ export class ProofKeeper {
     const { table, jobs } = this.#parts;
     const from = this.#leaves;
     const chunk = table.chunkAt(from * this.chain.chunkSizeBytes);
-    if (chunk === undefined || !chunk.isCompleted) throw new SkuaError('proof_failed', `Chunk ${from} is not complete, so that its hashes can't be written: this is a defect.`, { chunk: from });
+    if (chunk === undefined || !chunk.isCompleted) throw new SkuaError('proof_failed', `Chunk ${from} is not complete, so its hashes can't be written: this is a defect.`, { chunk: from });
     const args: LeavesArgs = { name: chunk.name, chunkSize: this.chain.chunkSizeBytes, from, to: chunk.endNumber, before: this.#link, bytesPerSecond };
     const link = await jobs.run(LEAVES_JOB, args, signal === undefined ? {} : { signal }) as Uint8Array;
     this.#link = link;
@@ -310,7 +310,7 @@ export class ProofKeeper {
   /** All that proves, by an anchor, which record was at a position. Rejects as `proveRecord` does. */
   prove(anchor: Anchor, position: number): Promise<EventProof> {
     const { chain, chunkSizeBytes } = this.chain;
-    if (anchor.chain !== chain || anchor.chunkSizeBytes !== chunkSizeBytes) throw new SkuaError('proof_invalid', `The anchor is of chain ${anchor.chain}, and this directory has ${chain}.`, { chain });
+    if (anchor.chain !== chain || anchor.chunkSizeBytes !== chunkSizeBytes) throw new SkuaError('proof_invalid', `The anchor is of chain ${anchor.chain}, but this directory has ${chain}.`, { chain });
     return this.#serially(() => proveRecord(this.#parts, anchor, position));
   }
 
@@ -348,7 +348,7 @@ function dense(names: readonly string[], kind: 'leaves' | 'receipt'): number {
   numbers.forEach((number, i) => {
     if (number === i) return;
     const path = kind === 'leaves' ? leavesPath(i) : receiptPath(i);
-    throw new SkuaError('proof_damaged', `${path} is missing. Restore it from a backup, or begin a new chain by removing the folder ${PROOF_FOLDER}.`, { path });
+    throw new SkuaError('proof_damaged', `${path} is missing. Restore it from a backup, or remove the folder ${PROOF_FOLDER} to start a new chain.`, { path });
   });
   return numbers.length;
 }
@@ -356,5 +356,5 @@ function dense(names: readonly string[], kind: 'leaves' | 'receipt'): number {
 function notProven(startNumber: number, endNumber: number, error: unknown): SkuaError {
   if (isSkuaError(error, 'aborted')) return error;
   const reason = error instanceof Error ? error.message : String(error);
-  return new SkuaError('proof_failed', `What the chunks ${startNumber} to ${endNumber} lose could not be written down, so that they stay as they are: ${reason} To scavenge without proof remove the folder ${PROOF_FOLDER} while the node is stopped.`, { startNumber, endNumber }, error);
+  return new SkuaError('proof_failed', `The receipt for chunks ${startNumber} to ${endNumber} could not be written, so they are left unscavenged: ${reason} To scavenge without a hash chain, remove the folder ${PROOF_FOLDER} while the node is stopped.`, { startNumber, endNumber }, error);
 }

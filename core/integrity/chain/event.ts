@@ -27,13 +27,13 @@ interface Leaves { readonly leaves: readonly Uint8Array[]; readonly offsets: rea
 export async function proveRecord({ storage, digests, table }: EventProofParts, anchor: Anchor, position: number): Promise<EventProof> {
   const sha256 = sha256By(digests);
   const { chunkSizeBytes } = anchor;
-  if (position >= anchor.position) throw new SkuaError('proof_invalid', `The anchor of ${anchor.madeAt} speaks for what lies below position ${anchor.position}, and the event is at ${position}. Give a newer anchor.`, { position, limit: anchor.position });
+  if (position >= anchor.position) throw new SkuaError('proof_invalid', `The anchor of ${anchor.madeAt} covers the log below position ${anchor.position}, but the event is at ${position}. Give a newer anchor.`, { position, limit: anchor.position });
   const number = Math.floor(position / chunkSizeBytes);
   const record = await recordAt(storage, table, position);
   if (record === null) throw new SkuaError('event_not_found', `There is no record at position ${position}.`, { position });
   const { leaves, offsets } = await leavesOf(storage, sha256, table, number, chunkSizeBytes, anchor.position);
   const index = offsets.indexOf(position - number * chunkSizeBytes);
-  if (index < 0 || !isSame(leaves[index]!, sha256(record))) throw new SkuaError('proof_absent', `The record at position ${position} is not the one that the chain of hashes knows: a scavenge has redacted it since, or somebody has changed it. \`skua proof verify\` tells which.`, { position });
+  if (index < 0 || !isSame(leaves[index]!, sha256(record))) throw new SkuaError('proof_absent', `The record at position ${position} is not the one in the hash chain: a scavenge has redacted it since, or it was changed. \`skua proof verify\` tells which.`, { position });
   const links: { count: number; root: string }[] = [];
   const last = Math.floor((anchor.position - 1) / chunkSizeBytes);
   for (let next = number + 1; next <= last; next++) links.push(await rootOf(storage, sha256, table, next, chunkSizeBytes, anchor.position));

@@ -48,7 +48,7 @@ export function parseEventProof(text: string, where: string): EventProof {
     && isCount(found.anchorPosition) && isCount(found.position) && isCount(found.index) && isCount(found.count) && typeof found.record === 'string' && decodeBase64(found.record) !== null
     && isHex(found.before, HASH_BYTES) && Array.isArray(found.path) && found.path.every((hash) => isHex(hash, HASH_BYTES)) && Array.isArray(found.links)
     && found.links.every((link: unknown) => link !== null && typeof link === 'object' && 'count' in link && isCount(link.count) && 'root' in link && isHex(link.root, HASH_BYTES));
-  if (!isProof) throw new SkuaError('proof_invalid', `${where} holds no proof of an event ("${EVENT_FORMAT}"). Give what \`skua proof export --event\` wrote.`, { where });
+  if (!isProof) throw new SkuaError('proof_invalid', `${where} is not a proof of an event ("${EVENT_FORMAT}"). Give the output of \`skua proof export --event\`.`, { where });
   return found as EventProof;
 }
 
@@ -60,11 +60,11 @@ export function verifyEvent(proof: EventProof, anchor: Anchor, digests: Digests)
   const wrong = (what: string): EventVerdict => ({ wrong: what, event });
   const { chunkSizeBytes, position, anchorPosition } = proof;
   if (proof.chain !== anchor.chain || chunkSizeBytes !== anchor.chunkSizeBytes) return wrong(`The proof is of chain ${proof.chain}, the anchor of ${anchor.chain}.`);
-  if (anchorPosition !== anchor.position) return wrong(`The proof leads to an anchor at position ${anchorPosition}, and this one is at ${anchor.position}: export the proof with --anchor and this anchor.`);
-  if (record.length < 14 || i32(record, 0) !== record.length - 4 || i64(record, 6) !== position) return wrong(`The record is not one of position ${position}.`);
+  if (anchorPosition !== anchor.position) return wrong(`The proof leads to an anchor at position ${anchorPosition}, but this one is at ${anchor.position}: export the proof with --anchor and this anchor.`);
+  if (record.length < 14 || i32(record, 0) !== record.length - 4 || i64(record, 6) !== position) return wrong(`The record is not the one at position ${position}.`);
   const number = Math.floor(position / chunkSizeBytes);
   const root = rootBy(sha256, sha256(record), proof.index, proof.count, proof.path.map((hash) => fromHex(hash)!));
-  if (root === null || position >= anchorPosition) return wrong('The way from the record to the root of its chunk has another length than it must have.');
+  if (root === null || position >= anchorPosition) return wrong('The hash path from the record to the root of its chunk has the wrong length.');
   const endOf = (chunk: number) => Math.min((chunk + 1) * chunkSizeBytes, anchorPosition);
   let link = chainLink(sha256, fromHex(proof.before)!, number * chunkSizeBytes, endOf(number), proof.count, root);
   let next = number + 1;
@@ -73,7 +73,7 @@ export function verifyEvent(proof: EventProof, anchor: Anchor, digests: Digests)
     next++;
   }
   if (next !== Math.ceil(anchorPosition / chunkSizeBytes)) return wrong('The proof does not lead to the position of the anchor.');
-  return toHex(link) === anchor.link ? { wrong: null, event } : wrong('The hash that follows from the record is not that of the anchor: the record is not the one that the log had.');
+  return toHex(link) === anchor.link ? { wrong: null, event } : wrong('The hash computed from the record is not that of the anchor: the record is not the one in the log.');
 }
 
 /** The root of a tree with so many leaves, of which one is known and the hashes beside its way; null where there are too many or too few of these. */

@@ -115,8 +115,8 @@ export function encodeLeavesHeader(sha256: Sha256, { chunkNumber, count, before,
 
 /** Throws `proof_damaged` for what is not as it was written. */
 export function decodeLeavesHeader(sha256: Sha256, path: string, bytes: Uint8Array): LeavesHeader {
-  if (bytes.length < LEAVES_HEADER_BYTES || !isSame(bytes.subarray(0, 8), LEAVES_MAGIC) || u32(bytes, 8) !== VERSION) throw damaged(path, 'does not begin as a leaves file of version 1');
-  if (!isSame(sha256(bytes.subarray(0, LEAVES_SUM_AT)), bytes.subarray(LEAVES_SUM_AT, LEAVES_SUM_AT + HASH_BYTES))) throw damaged(path, 'has a header that is not as it was written');
+  if (bytes.length < LEAVES_HEADER_BYTES || !isSame(bytes.subarray(0, 8), LEAVES_MAGIC) || u32(bytes, 8) !== VERSION) throw damaged(path, 'does not start like a leaves file of version 1');
+  if (!isSame(sha256(bytes.subarray(0, LEAVES_SUM_AT)), bytes.subarray(LEAVES_SUM_AT, LEAVES_SUM_AT + HASH_BYTES))) throw damaged(path, 'has a header that was changed or damaged');
   return { chunkNumber: u32(bytes, 12), count: i64(bytes, 16), before: bytes.slice(24, 56), root: bytes.slice(56, 88), link: bytes.slice(88, 120), entries: bytes.slice(120, 152) };
 }
 
@@ -170,9 +170,9 @@ export function encodeReceiptHeader(sha256: Sha256, { kind, number, first, last,
 
 /** Throws `proof_damaged` for what is not as it was written. */
 export function decodeReceiptHeader(sha256: Sha256, path: string, bytes: Uint8Array): ReceiptHeader & { readonly head: Uint8Array } {
-  if (bytes.length < RECEIPT_HEADER_BYTES || !isSame(bytes.subarray(0, 8), RECEIPT_MAGIC) || u32(bytes, 8) !== VERSION) throw damaged(path, 'does not begin as a receipt of version 1');
+  if (bytes.length < RECEIPT_HEADER_BYTES || !isSame(bytes.subarray(0, 8), RECEIPT_MAGIC) || u32(bytes, 8) !== VERSION) throw damaged(path, 'does not start like a receipt of version 1');
   const head = sha256(bytes.subarray(0, RECEIPT_HEAD_AT));
-  if (!isSame(head, bytes.subarray(RECEIPT_HEAD_AT, RECEIPT_HEAD_AT + HASH_BYTES))) throw damaged(path, 'has a header that is not as it was written');
+  if (!isSame(head, bytes.subarray(RECEIPT_HEAD_AT, RECEIPT_HEAD_AT + HASH_BYTES))) throw damaged(path, 'has a header that was changed or damaged');
   return {
     kind: u32(bytes, 12), number: i64(bytes, 16), first: i64(bytes, 24), last: i64(bytes, 32), target: bytes.slice(40, 56), count: i64(bytes, 56), timeMs: i64(bytes, 64),
     entries: bytes.slice(72, 104), before: bytes.slice(104, 136), head,
@@ -205,7 +205,7 @@ export function parseAnchor(text: string, where: string): Anchor {
   }
   const isAnchor = found !== null && typeof found === 'object' && found.format === ANCHOR_FORMAT && isHex(found.chain, CHAIN_ID_BYTES) && isHex(found.link, HASH_BYTES) && isHex(found.receiptsHead, HASH_BYTES)
     && isCount(found.position) && isCount(found.receipts) && isCount(found.chunkSizeBytes) && found.chunkSizeBytes > 0 && typeof found.madeAt === 'string';
-  if (!isAnchor) throw new SkuaError('proof_invalid', `${where} holds no anchor ("${ANCHOR_FORMAT}"). Give what \`skua proof export\` or a node's Proof:Anchor wrote.`, { where });
+  if (!isAnchor) throw new SkuaError('proof_invalid', `${where} is not an anchor ("${ANCHOR_FORMAT}"). Give one written by \`skua proof export\` or by a node with Proof:Anchor.`, { where });
   return found as Anchor;
 }
 
@@ -222,5 +222,5 @@ export function isSame(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 function damaged(path: string, what: string): SkuaError {
-  return new SkuaError('proof_damaged', `${path} ${what}. Run \`skua proof verify\` with an anchor: where that finds all records as they were, restore the file from a backup, or begin a new chain by removing the folder ${PROOF_FOLDER}.`, { path });
+  return new SkuaError('proof_damaged', `${path} ${what}. Run \`skua proof verify\` with an anchor: if it finds all records unchanged, restore the file from a backup, or remove the folder ${PROOF_FOLDER} to start a new chain.`, { path });
 }

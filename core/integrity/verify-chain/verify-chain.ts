@@ -115,7 +115,7 @@ class Verifying {
     for (const anchor of this.#anchors) {
       if (anchor.chain === this.#newest.chain && anchor.chunkSizeBytes === this.#chunkSize) continue;
       broken.add(anchor);
-      yield finding('chain', null, anchor.position, `The anchor of ${anchor.madeAt} is of chain ${anchor.chain}, the newest one of ${this.#newest.chain}: these are two logs, or a chain was begun anew.`);
+      yield finding('chain', null, anchor.position, `The anchor of ${anchor.madeAt} is of chain ${anchor.chain}, the newest one of ${this.#newest.chain}: these are two logs, or a new chain was started.`);
     }
     this.#receipts = yield* readReceipts(this.#storage, this.#options.digests, this.#sha256, start);
     for (const anchor of this.#anchors) {
@@ -176,7 +176,7 @@ class Verifying {
         const link = chainLink(this.#sha256, before, start, anchor.position, tree.count, tree.root());
         if (broken.has(anchor) || toHex(link) === anchor.link) continue;
         broken.add(anchor);
-        wrong.push(finding('chain', null, anchor.position, `The hash over the records below position ${anchor.position} is not that of the anchor of ${anchor.madeAt}: something in chunk ${number} or before it, or its hashes, is not as it was.`));
+        wrong.push(finding('chain', null, anchor.position, `The hash over the records below position ${anchor.position} is not that of the anchor of ${anchor.madeAt}: something in chunk ${number} or earlier, or its hashes, was changed.`));
       }
       return wrong;
     };
@@ -192,7 +192,7 @@ class Verifying {
         }
         const { position, leaf, file } = record;
         if (position <= last || position < start || position >= end) {
-          yield finding('moved', file, position, `At offset ${record.offset} of ${file} lies a record that names position ${position}, out of order.`);
+          yield finding('moved', file, position, `At offset ${record.offset} of ${file} is a record that names position ${position}, out of order.`);
           continue;
         }
         last = position;
@@ -204,7 +204,7 @@ class Verifying {
             yield* this.#absent(expected.position, await states.at(expected.position, expected.leaf), number);
           }
           if (expected === null || expected.position > position) {
-            yield finding('added', file, position, `At offset ${record.offset} of ${file} lies a record at position ${position}, where there was none.`);
+            yield finding('added', file, position, `At offset ${record.offset} of ${file} is a record at position ${position}, where there was none.`);
             continue;
           }
           yield* pass(position);
@@ -242,12 +242,12 @@ class Verifying {
     }
     if (isLatest || state.between.some((known) => isOf(leaf, known))) {
       this.#uncovered++;
-      if (this.#options.isStrict === true) yield finding('uncovered', file, position, `The record at position ${position} was changed as a receipt says that no anchor covers.`);
+      if (this.#options.isStrict === true) yield finding('uncovered', file, position, `The record at position ${position} was changed according to a receipt that no anchor covers.`);
       else this.#redacted++;
       return;
     }
-    if (state.covered === null) yield finding('added', file, position, `At offset ${offset} of ${file} lies a record at position ${position}, where a scavenge had removed one.`);
-    else yield finding('changed', file, position, `The record at position ${position} (offset ${offset} of ${file}) is not the one that was there: ${toHex(leaf)} instead of ${toHex(state.covered)}.`);
+    if (state.covered === null) yield finding('added', file, position, `At offset ${offset} of ${file} is a record at position ${position}, where a scavenge had removed one.`);
+    else yield finding('changed', file, position, `The record at position ${position} (offset ${offset} of ${file}) is not the original one: ${toHex(leaf)} instead of ${toHex(state.covered)}.`);
   }
 
   *#absent(position: number, state: StateAt, number: number): Generator<ProofFinding> {
@@ -258,11 +258,11 @@ class Verifying {
     }
     if (state.latest === null || state.between.includes(null)) {
       this.#uncovered++;
-      if (this.#options.isStrict === true) yield finding('uncovered', null, position, `The record at position ${position} was removed as a receipt says that no anchor covers.`);
+      if (this.#options.isStrict === true) yield finding('uncovered', null, position, `The record at position ${position} was removed according to a receipt that no anchor covers.`);
       else this.#removed++;
       return;
     }
-    yield finding('removed', null, position, `The record at position ${position} (chunk ${number}) is gone, and no receipt of a scavenge tells of it: ${toHex(state.original)}.`);
+    yield finding('removed', null, position, `The record at position ${position} (chunk ${number}) is gone, and no scavenge receipt accounts for it: ${toHex(state.original)}.`);
   }
 
   /** Chunk files in force, as a start would choose them, and the end of the log. */
@@ -300,8 +300,8 @@ class Verifying {
       else if (writer === null) this.#logEnd = (last.endNumber + 1) * this.#chunkSize;
     }
     yield* failures;
-    if (order !== null && order >= 0 && order < this.#newest.position) yield finding('cut', 'truncate.chk', order, `truncate.chk orders the next start to cut the log off at ${order}, before the position ${this.#newest.position} of the anchor.`);
-    if (this.#logEnd < this.#newest.position) yield finding('cut', null, this.#logEnd, `The log ends at position ${this.#logEnd}, before the position ${this.#newest.position} up to which the anchor speaks.`);
+    if (order !== null && order >= 0 && order < this.#newest.position) yield finding('cut', 'truncate.chk', order, `truncate.chk tells the next start to truncate the log at ${order}, before the position ${this.#newest.position} of the anchor.`);
+    if (this.#logEnd < this.#newest.position) yield finding('cut', null, this.#logEnd, `The log ends at position ${this.#logEnd}, before the position ${this.#newest.position} that the anchor covers.`);
   }
 
   async #checkpoint(path: string): Promise<number | null> {

@@ -22,7 +22,7 @@ interface LeavesParts {
 /** The leaves of a chunk as they were written down; not known where there are none, or damaged ones. */
 export async function* leavesOf({ storage, digests, sha256, chunkSize }: LeavesParts, number: number, before: Uint8Array, isNeeded: boolean): AsyncGenerator<ProofNote, LeafReader> {
   const path = leavesPath(number);
-  const note = (why: string): ProofNote => ({ kind: 'note', file: path, message: `${path} ${why}. The records of chunk ${number} are judged by the anchor alone${isNeeded ? ', and what scavenges removed of them can\'t be told' : ''}.` });
+  const note = (why: string): ProofNote => ({ kind: 'note', file: path, message: `${path} ${why}. The records of chunk ${number} are verified with the anchor alone${isNeeded ? ', and what scavenges removed from them is unknown' : ''}.` });
   if (await storage.size(path) === null) {
     if (isNeeded) yield note('is missing, though the chunk was rewritten');
     return LeafReader.unknown;
@@ -32,14 +32,14 @@ export async function* leavesOf({ storage, digests, sha256, chunkSize }: LeavesP
     const header = decodeLeavesHeader(sha256, path, await file.read(0, LEAVES_HEADER_BYTES));
     const isWhole = header.chunkNumber === number && file.size === LEAVES_HEADER_BYTES + header.count * LEAVES_ENTRY_BYTES;
     if (!isWhole || !isSame(await hashOf(file, LEAVES_HEADER_BYTES, digests), header.entries)) {
-      yield note('is not as it was written');
+      yield note('was changed or damaged');
       return LeafReader.unknown;
     }
-    if (!isSame(header.before, before)) yield note('follows on other chunks than those before it');
+    if (!isSame(header.before, before)) yield note('does not follow the chunks before it');
     return new LeafReader(storage, path, number * chunkSize, header.count);
   } catch (error) {
     if (!isSkuaError(error, 'proof_damaged')) throw error;
-    yield note('is not as it was written');
+    yield note('was changed or damaged');
     return LeafReader.unknown;
   } finally {
     await file.close();

@@ -27,9 +27,9 @@ export async function* readReceipts(storage: Storage, digests: Digests, sha256: 
   const numbers = (await storage.list(PROOF_FOLDER)).map((name) => numberedAs('receipt', name)).filter((number) => number !== null);
   for (const number of numbers) {
     const path = receiptPath(number);
-    const why = number === found.length ? await readOne(storage, digests, sha256, path, found.at(-1)?.head ?? start, number, found) : `has none with the number ${found.length} before it`;
+    const why = number === found.length ? await readOne(storage, digests, sha256, path, found.at(-1)?.head ?? start, number, found) : `is not preceded by receipt ${found.length}`;
     if (why === null) continue;
-    yield { kind: 'note', file: path, message: `${path} ${why}: it and all behind it count for nothing.` };
+    yield { kind: 'note', file: path, message: `${path} ${why}: it and all later ones are ignored.` };
     break;
   }
   return new Receipts(storage, found, start);
@@ -40,13 +40,13 @@ async function readOne(storage: Storage, digests: Digests, sha256: Sha256, path:
   const file = await storage.open(path, 'read');
   try {
     const header = decodeReceiptHeader(sha256, path, await file.read(0, RECEIPT_HEADER_BYTES));
-    if (header.number !== number || !isSame(header.before, before)) return 'does not follow on the receipt before it';
-    if (file.size !== RECEIPT_HEADER_BYTES + header.count * RECEIPT_ENTRY_BYTES || !isSame(await hashOf(file, RECEIPT_HEADER_BYTES, digests), header.entries)) return 'has other entries than its header says';
+    if (header.number !== number || !isSame(header.before, before)) return 'does not follow the receipt before it';
+    if (file.size !== RECEIPT_HEADER_BYTES + header.count * RECEIPT_ENTRY_BYTES || !isSame(await hashOf(file, RECEIPT_HEADER_BYTES, digests), header.entries)) return 'has entries that do not match its header';
     found.push({ ...header, path });
     return null;
   } catch (error) {
     if (!isSkuaError(error, 'proof_damaged')) throw error;
-    return 'is not as it was written';
+    return 'was changed or damaged';
   } finally {
     await file.close();
   }

@@ -88,17 +88,17 @@ export class ChunkRecords {
         let wrong: string | null = null;
         while (offset + 4 <= bytes.length) {
           const length = i32(bytes, offset);
-          if (!isRecordLength(length) || length < POSITION_AT + 8 || at + length + FRAME_BYTES > end) wrong = `a record can't have a length of ${length}`;
+          if (!isRecordLength(length) || length < POSITION_AT + 8 || at + length + FRAME_BYTES > end) wrong = `a record with an impossible length of ${length}`;
           else if (offset + length + FRAME_BYTES > bytes.length) break;
-          else if (i32(bytes, offset + 4 + length) !== length) wrong = 'a record has two lengths';
-          else if (!header.isScavenged && i64(bytes, offset + 4 + POSITION_AT) !== start + at - HEADER_BYTES) wrong = `a record names position ${i64(bytes, offset + 4 + POSITION_AT)}`;
+          else if (i32(bytes, offset + 4 + length) !== length) wrong = 'a record with two different lengths';
+          else if (!header.isScavenged && i64(bytes, offset + 4 + POSITION_AT) !== start + at - HEADER_BYTES) wrong = `a record naming position ${i64(bytes, offset + 4 + POSITION_AT)}`;
           if (wrong !== null) break;
           run.push({ position: i64(bytes, offset + 4 + POSITION_AT), leaf: this.#sha256(bytes.subarray(offset, offset + 4 + length)), file: name, offset: at });
           offset += length + FRAME_BYTES;
           at += length + FRAME_BYTES;
         }
         if (wrong === null && piece.length < wanted) wrong = 'the file ends before its data';
-        if (wrong === null && at < end && at + (bytes.length - offset) >= end) wrong = 'a record reaches beyond the data';
+        if (wrong === null && at < end && at + (bytes.length - offset) >= end) wrong = 'a record reaching beyond the data';
         if (wrong !== null) {
           yield [...run, finding('unreadable', name, null, `${name} can't be read as records from offset ${at} on: ${wrong}.`)];
           return;

@@ -21,7 +21,7 @@ export async function* verifyChunks(run: VerifyRun, names: readonly string[]): A
   const checkpoints = await verifyCheckpoints(run);
   let writer = checkpoints.writer;
   const files = parseChunkFileNames(names);
-  for (const name of names) if (isLeftoverName(name)) run.add('warning', 'leftover_file', name, null, `${name} is a leftover of work that was interrupted; the next start removes it.`);
+  for (const name of names) if (isLeftoverName(name)) run.add('warning', 'leftover_file', name, null, `${name} is left over from interrupted work; the next start removes it.`);
   if (files.length === 0) {
     if (writer !== null && writer !== 0) run.add('error', 'chunk_missing', 'writer.chk', 0, `writer.chk names position ${writer}, but there are no chunk files.`);
     return null;
@@ -53,7 +53,7 @@ export async function* verifyChunks(run: VerifyRun, names: readonly string[]): A
   let done = 0;
   for (const { file, endNumber } of inventory.latest) {
     if (file.number > lastNumber) {
-      run.add('error', 'chunk_unexpected', file.name, null, `${file.name} lies beyond the end of the log${writer === null ? '' : ` at position ${writer}`}.`);
+      run.add('error', 'chunk_unexpected', file.name, null, `${file.name} is beyond the end of the log${writer === null ? '' : ` at position ${writer}`}.`);
       continue;
     }
     const before = done;
@@ -100,7 +100,7 @@ async function verifyCheckpoints(run: VerifyRun): Promise<CheckpointValues> {
   for (const name of ['writer.chk', 'chaser.chk', 'epoch.chk', 'proposal.chk', 'truncate.chk']) {
     const size = await run.storage.size(name);
     if (size === null) {
-      run.add('warning', 'checkpoint_missing', name, null, `${name} is missing; the next start makes it anew.`);
+      run.add('warning', 'checkpoint_missing', name, null, `${name} is missing; the next start recreates it.`);
       continue;
     }
     const file = await run.storage.open(name, 'read');
@@ -115,7 +115,7 @@ async function verifyCheckpoints(run: VerifyRun): Promise<CheckpointValues> {
     if (writer !== null && value > writer) run.add('error', 'checkpoint_corrupt', name, 0, `${name} names position ${value}, beyond writer.chk at ${writer}.`);
   }
   const truncate = values.get('truncate.chk') ?? -1;
-  if (truncate >= 0) run.add('warning', 'truncation_pending', 'truncate.chk', 0, `The next start cuts the log back to position ${truncate}.`);
+  if (truncate >= 0) run.add('warning', 'truncation_pending', 'truncate.chk', 0, `The next start truncates the log to position ${truncate}.`);
   return { writer, epoch: values.get('epoch.chk') ?? -1 };
 }
 
@@ -161,16 +161,16 @@ async function verifyBlocks(run: VerifyRun, file: StorageFile, end: OngoingEnd):
   const { wrong, vouchedTo, outdated, isThere } = await checkBlocks(run.storage, file, end, run.digests);
   for (const block of wrong) {
     const offset = block * BLOCK_BYTES;
-    run.add('error', 'block_mismatch', name, offset, `The bytes of ${name} from ${offset} on differ from the checksum that ${BLOCK_SUMS_FILE} has of this block of ${BLOCK_BYTES} bytes, and no other program has written there since: some byte has changed. Restore the directory from a backup; to go on with the bytes as they are, delete ${BLOCK_SUMS_FILE}.`);
+    run.add('error', 'block_mismatch', name, offset, `The bytes of ${name} from ${offset} on differ from the checksum in ${BLOCK_SUMS_FILE} of this block of ${BLOCK_BYTES} bytes, and no other program has written there since: the file was changed or damaged. Restore the directory from a backup; to accept the bytes as they are, delete ${BLOCK_SUMS_FILE}.`);
   }
   const dataEnd = HEADER_BYTES + end.localEnd;
   const from = Math.max(vouchedTo, HEADER_BYTES);
   const bytes = dataEnd - from;
   if (bytes <= 0) return;
-  const why = vouchedTo > 0 ? 'are not protected yet, since the node ended before it had written their checksums'
+  const why = vouchedTo > 0 ? 'are not protected yet: the node ended before it had written their checksums'
     : outdated !== null ? `are not protected: ${BLOCK_SUMS_FILE} has checksums, but ${outdated}`
-    : isThere ? 'are not protected' : `are not protected: there is no ${BLOCK_SUMS_FILE}, as where another program or an older version wrote last, or a node was killed in its first seconds`;
-  run.note('ongoing_unprotected', name, { offset: from, bytes }, `The last ${bytes.toLocaleString('en')} bytes of ${name}, the chunk that is being written, ${why}. A changed byte there is found only where it breaks a record. The next start protects them as they are.`);
+    : isThere ? 'are not protected' : `are not protected: there is no ${BLOCK_SUMS_FILE}, for example because another program or an older version wrote last, or the node was killed in its first seconds`;
+  run.note('ongoing_unprotected', name, { offset: from, bytes }, `The last ${bytes.toLocaleString('en')} bytes of ${name}, the chunk that is being written, ${why}. A changed byte there is detected only if it breaks a record. The next start protects them as they are.`);
 }
 
 async function* checkMd5(run: VerifyRun, chunk: Chunk): AsyncGenerator<number> {
@@ -184,7 +184,7 @@ async function* checkMd5(run: VerifyRun, chunk: Chunk): AsyncGenerator<number> {
   }
   const found = md5.finish();
   const stored = await file.read(end, MD5_BYTES);
-  if (found.some((byte, i) => byte !== stored[i])) run.add('error', 'md5_mismatch', chunk.name, end, `The checksum of ${chunk.name} does not match its content: some byte of the file has changed since it was written.`);
+  if (found.some((byte, i) => byte !== stored[i])) run.add('error', 'md5_mismatch', chunk.name, end, `The checksum of ${chunk.name} does not match its content: the file has changed since it was written.`);
 }
 
 /** Every entry of the position map must name a place where a record with that position lies, in ascending order. */
@@ -223,7 +223,7 @@ async function checkRecords(run: VerifyRun, chunk: Chunk): Promise<void> {
   try {
     await scanChunk(chunk, chunk.startPosition, (frame) => {
       records++;
-      if (frame.position < last) throw new SkuaError('log_corrupt', `${chunk.name} holds a record for position ${frame.position} behind one for ${last}.`, { file: chunk.name });
+      if (frame.position < last) throw new SkuaError('log_corrupt', `${chunk.name} holds a record for position ${frame.position} after one for ${last}.`, { file: chunk.name });
       last = frame.position;
       end = frame.next;
       if (checkRecord(frame, fields)) run.events++;

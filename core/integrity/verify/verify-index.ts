@@ -48,7 +48,7 @@ async function readMap(run: VerifyRun, log: ChunkTable): Promise<IndexMap | null
     run.add('warning', 'index_missing', INDEX_MAP_PATH, null, 'There is no index map; the next start builds the index from the log.');
     return null;
   }
-  if (map.commitCheckpoint >= log.end) run.add('error', 'index_ahead', INDEX_MAP_PATH, 33, `The index reaches to position ${map.commitCheckpoint}, beyond the log's end at ${log.end}; the next start rebuilds it.`);
+  if (map.commitCheckpoint >= log.end) run.add('error', 'index_ahead', INDEX_MAP_PATH, 33, `The index reaches position ${map.commitCheckpoint}, beyond the log's end at ${log.end}; the next start rebuilds it.`);
   return map;
 }
 
@@ -74,7 +74,7 @@ async function checkTable(run: VerifyRun, path: string, log: ChunkTable): Promis
           run.add('error', 'index_disorder', path, 128 + index * shape.entryBytes, `Entry ${index} of ${path} is out of order.`);
           return false;
         }
-        if (bloom && !bloom.mayContain(entry[0], entry[1])) run.add('error', 'bloom_missing', bloomPathOf(path), null, `The bloom filter of ${path} denies a stream that the table holds (entry ${index}); delete the filter.`);
+        if (bloom && !bloom.mayContain(entry[0], entry[1])) run.add('error', 'bloom_missing', bloomPathOf(path), null, `The bloom filter of ${path} misses a stream that the table holds (entry ${index}); delete the filter.`);
         last = entry;
       }
       await checkEntriesInLog(run, path, batch, index - batch.count, shape.entryBytes, entries);
@@ -158,7 +158,7 @@ async function loadBloom(run: VerifyRun, path: string): Promise<BloomFilter | nu
   try {
     const bytes = (await file.read(0, size)).slice();
     if (readBloomHeader(bytes, size) === null) {
-      run.add('error', 'bloom_corrupt', path, 0, `${path} has a header that is none, or the wrong length; delete the file.`);
+      run.add('error', 'bloom_corrupt', path, 0, `${path} has an invalid header or length; delete the file.`);
       return null;
     }
     const corrupt = checkLines(bytes, LINE_BYTES, size);
@@ -186,7 +186,7 @@ async function checkExistence(run: VerifyRun, log: ChunkTable): Promise<void> {
       if (frame.type !== PREPARE || frame.position >= checkpoint) return;
       parsePrepare(frame, fields);
       run.hasher.hashUtf8(frame.bytes, fields.streamAt, fields.streamLength, hash);
-      if (!filter.mayContain(hash.hi, hash.lo)) run.add('error', 'existence_missing', EXISTENCE_DATA_PATH, null, `The stream existence filter denies stream '${streamOf(frame, fields)}', which has a record at ${frame.position}; delete the stream-existence folder.`);
+      if (!filter.mayContain(hash.hi, hash.lo)) run.add('error', 'existence_missing', EXISTENCE_DATA_PATH, null, `The stream existence filter misses stream '${streamOf(frame, fields)}', which has a record at ${frame.position}; delete the stream-existence folder.`);
     });
   } catch (error) {
     run.addError(error, 'the log');

@@ -13,7 +13,7 @@ import { SYSTEM } from '../format/records.ts';
 export const BLOCK_SUMS_INTERVAL_MS = 5_000;
 
 /** Nothing unusual: a process that ends soon after it has completed a chunk leaves that one's. */
-const OTHER_CHUNK = 'they are of another chunk file';
+const OTHER_CHUNK = 'they belong to another chunk file';
 /** Bytes in which an epoch record may differ and still be taken for the same one. */
 const EPOCH_DAMAGED_BYTES_MAX = 4;
 /** Bytes of the chunk that are read at once: whole blocks. */
@@ -69,12 +69,12 @@ export async function checkBlocks(storage: Storage, file: StorageFile, { header,
   const end = HEADER_BYTES + localEnd;
   const kept = await readBlockSums(storage, digests, header.chunkSize);
   const isThere = kept !== null;
-  const outdated = kept === null ? null : kept === 'not-ours' ? 'their file is not as it was written' : outdatedBy(kept, header, end);
+  const outdated = kept === null ? null : kept === 'not-ours' ? 'their file was changed or damaged' : outdatedBy(kept, header, end);
   const vouched = outdated === null && kept !== 'not-ours' ? kept : null;
   const { sums, wrong } = await sumBlocks(file, end, digests, compares ? vouched : null);
   if (vouched === null) return { sums, vouchedTo: 0, wrong: [], outdated, isThere };
   if (wrong.length > 0) {
-    const changed = nextSequence - 1 < vouched.sequence ? 'the log was cut back since' : await otherWriter(file, header, vouched, wrong);
+    const changed = nextSequence - 1 < vouched.sequence ? 'the log was truncated since' : await otherWriter(file, header, vouched, wrong);
     if (changed !== null) return { sums, vouchedTo: 0, wrong: [], outdated: changed, isThere };
   }
   return { sums, vouchedTo: vouched.end, wrong, outdated: null, isThere };
@@ -95,7 +95,7 @@ export async function compareBlocks(storage: Storage, name: string, digests: Dig
 
 function outdatedBy(kept: VouchedBlocks, header: ChunkHeader, end: number): string | null {
   if (kept.chunkNumber !== header.startNumber || kept.chunkId.some((byte, i) => byte !== header.chunkId[i])) return OTHER_CHUNK;
-  return kept.end > end ? 'the log ends before the place up to which they vouch' : null;
+  return kept.end > end ? 'the log ends before the position that they cover' : null;
 }
 
 /** CRC-32 of all whole blocks in [0, end), and the numbers of those that differ from what is vouched for. */
@@ -163,7 +163,7 @@ function isSame(known: Uint8Array, found: Uint8Array): boolean {
 export function blockDamaged(name: string, block: number, count: number): SkuaError {
   const offset = block * BLOCK_BYTES;
   const others = count > 1 ? `, and ${count - 1} more like it` : '';
-  return new SkuaError('log_corrupt', `Chunk file ${name} is damaged between the offsets ${offset} and ${offset + BLOCK_BYTES}${others}: its bytes differ from the checksum in ${BLOCK_SUMS_FILE}, and no other program has written there since. Run \`skua verify\` for all damage, and restore the directory from a backup. To go on with the bytes as they are, delete ${BLOCK_SUMS_FILE}.`, { file: name, offset, blocks: count });
+  return new SkuaError('log_corrupt', `Chunk file ${name} is damaged between the offsets ${offset} and ${offset + BLOCK_BYTES}${others}: its bytes differ from the checksum in ${BLOCK_SUMS_FILE}, and no other program has written there since. Run \`skua verify\` to find all damage, and restore the directory from a backup. To accept the bytes as they are, delete ${BLOCK_SUMS_FILE}.`, { file: name, offset, blocks: count });
 }
 
 /** Throws `log_corrupt` for a block that differs, and changes nothing then. Removes what no longer fits, and tells the log that it is built again. */
@@ -173,7 +173,7 @@ export async function settleBlocks(storage: Storage, log: Log, name: string, { w
   // Before anything is appended: what it vouches for must not come to be taken for damage when the log has grown past it again.
   await storage.remove(BLOCK_SUMS_FILE);
   const details = { file: BLOCK_SUMS_FILE, chunk: name, reason: outdated };
-  const message = 'the checksums of the chunk being written no longer fit and are built again';
+  const message = 'the checksums of the chunk being written no longer match and are rebuilt';
   if (outdated === OTHER_CHUNK) log.info(message, details);
   else log.warn(message, details);
 }

@@ -35,7 +35,7 @@ export class ChunkTable implements LogReader {
 
   /** The chunks that one over [startNumber, endNumber] would replace. Throws as `replace` does. */
   coveredBy(startNumber: number, endNumber: number): readonly Chunk[] {
-    const refuse = (what: string) => new SkuaError('scavenge_failed', `A new file for the chunks ${startNumber} to ${endNumber} can't be put in force: ${what}. The old files stay.`, { startNumber, endNumber });
+    const refuse = (what: string) => new SkuaError('scavenge_failed', `A new file for the chunks ${startNumber} to ${endNumber} can't be put in use: ${what}. The old files stay.`, { startNumber, endNumber });
     const covered: Chunk[] = [];
     for (let number = startNumber; number <= endNumber;) {
       const chunk = this.#chunks[number];

@@ -221,7 +221,7 @@ export class OngoingChunk {
     try {
       await undo();
     } catch (error) {
-      throw new SkuaError('sync_failed', `What was begun in ${this.chunk.name} could not be taken back.`, { file: this.chunk.name }, error);
+      throw new SkuaError('sync_failed', `An unfinished write to ${this.chunk.name} could not be rolled back.`, { file: this.chunk.name }, error);
     }
     await syncFile(this.#file);
   }

@@ -18,7 +18,7 @@ export interface ChunkPlace { readonly number: number; readonly endNumber: numbe
 
 /** Throws `log_corrupt` when a header does not belong in its place. */
 export function checkHeaderPlace(name: string, header: ChunkHeader, { number, endNumber, chunkSize }: ChunkPlace): void {
-  const fail = (what: string, offset: number) => new SkuaError('log_corrupt', `The header of ${name} ${what} (offset ${offset}). The file is damaged or of another log: restore it from a backup.`, { file: name, offset });
+  const fail = (what: string, offset: number) => new SkuaError('log_corrupt', `The header of ${name} ${what} (offset ${offset}). The file is damaged or belongs to another log: restore it from a backup.`, { file: name, offset });
   if (header.chunkSize !== chunkSize) throw fail(`names a chunk size of ${header.chunkSize}, the first chunk one of ${chunkSize}`, 2);
   if (header.startNumber !== number) throw fail(`says that it is chunk ${header.startNumber}`, 6);
   if (header.endNumber !== endNumber) throw fail(`says that it ends with chunk ${header.endNumber}`, 10);

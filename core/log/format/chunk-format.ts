@@ -42,7 +42,7 @@ export function parseChunkFileNames(names: readonly string[]): ChunkFileName[] {
 export function chunkNumberAt(position: number, chunkSize: number, file: string, advice: string): number {
   const number = Math.floor(position / chunkSize);
   if (number >= 0 && number <= CHUNK_COUNT_MAX) return number;
-  throw new SkuaError('checkpoint_corrupt', `${file} holds ${position}, which is no log position. ${advice}`, { file, offset: 0 });
+  throw new SkuaError('checkpoint_corrupt', `${file} holds ${position}, which is not a log position. ${advice}`, { file, offset: 0 });
 }
 
 export function align4096(bytes: number): number {
@@ -77,7 +77,7 @@ export function encodeHeader(h: ChunkHeader): Uint8Array {
 
 /** Throws `log_corrupt` when the bytes are no chunk header, `log_unsupported` for a version we can't read. */
 export function decodeHeader(file: string, b: Uint8Array): ChunkHeader {
-  const fail = (what: string, offset: number) => new SkuaError('log_corrupt', `The header of ${file} ${what} (offset ${offset}). The file is damaged or no chunk: restore it from a backup.`, { file, offset });
+  const fail = (what: string, offset: number) => new SkuaError('log_corrupt', `The header of ${file} ${what} (offset ${offset}). The file is damaged or not a chunk: restore it from a backup.`, { file, offset });
   if (b.length < HEADER_BYTES) throw fail(`is cut short: the file has ${b.length} bytes`, b.length);
   if (b[0] !== 2) throw fail(`has file type ${b[0]} instead of 2`, 0);
   const version = b[1]!;

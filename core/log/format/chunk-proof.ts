@@ -57,5 +57,5 @@ export class ChunkProof {
 
 /** A chunk file whose content does not fit its MD5, which is therefore not written anywhere else. */
 export function chunkDamaged(name: string): SkuaError {
-  return new SkuaError('log_corrupt', `The content of chunk file ${name} does not fit its checksum: some byte has changed since it was written, so that it is neither rewritten nor copied. Run \`skua verify\` for all damage, and restore the file from a backup.`, { file: name, offset: null });
+  return new SkuaError('log_corrupt', `The content of chunk file ${name} does not match its checksum: it has changed since it was written, so it is neither rewritten nor copied. Run \`skua verify\` to find all damage, and restore the file from a backup.`, { file: name, offset: null });
 }

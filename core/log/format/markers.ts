@@ -28,9 +28,9 @@ export async function removeRestoreMarker(storage: Storage): Promise<void> {
 
 /** Throws `backup_failed` where a restore, or a copy of files, was begun and not ended. */
 export async function refuseUnfinishedRestore(storage: Storage): Promise<void> {
-  if (await storage.size(COPY_MARKER) !== null) throw new SkuaError('backup_failed', 'This directory holds a copy of files that was not finished: repeat `skua backup copy` into it, then restore the copy with `skua restore`.', { path: COPY_MARKER });
+  if (await storage.size(COPY_MARKER) !== null) throw new SkuaError('backup_failed', 'This directory holds an unfinished file copy: repeat `skua backup copy` into it, then restore the copy with `skua restore`.', { path: COPY_MARKER });
   if (await storage.size(RESTORE_MARKER) === null) return;
-  throw new SkuaError('backup_failed', `A restore into this directory was begun and has not ended, so it holds a part of the data only. Run \`skua restore\` again, with --force.`, { path: RESTORE_MARKER });
+  throw new SkuaError('backup_failed', `A restore into this directory is unfinished, so it holds only part of the data. Run \`skua restore\` again, with --force.`, { path: RESTORE_MARKER });
 }
 
 /** Names the log, in the bucket, of which the directory holds a copy: text of the UUID of its store and a line end (core/cluster/replica/README.md, rule 3). */
@@ -42,5 +42,5 @@ export const LOG_ID_FILE = 'log-id';
  */
 export async function refuseAttached(storage: Storage): Promise<void> {
   if (await storage.size(LOG_ID_FILE) === null) return;
-  throw new SkuaError('copy_attached', `This directory is a member's copy of a cluster's log, which ${LOG_ID_FILE} names: start it with --storage, as a member. To open it alone, for good and with what it has now, start it with --detach; it can't be a member again with this data afterwards.`, { path: LOG_ID_FILE });
+  throw new SkuaError('copy_attached', `This directory is a member's replica of a cluster's log (see ${LOG_ID_FILE}): start it with --storage, as a member. To turn it into a single node for good, with the data it has now, start it with --detach; it can't rejoin with this data afterwards.`, { path: LOG_ID_FILE });
 }

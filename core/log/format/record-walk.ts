@@ -49,7 +49,7 @@ export class RecordWalk {
 }
 
 function noRecord(position: number): SkuaError {
-  return new SkuaError('log_corrupt', `The backup holds something else than a record at position ${position}: the log was damaged when it was backed up. Restore an earlier backup.`, { position });
+  return new SkuaError('log_corrupt', `The backup holds no valid record at position ${position}: the log was damaged when it was backed up. Restore an earlier backup.`, { position });
 }
 
 /** Walks the records of a chunk file that passes by in pieces, and notes their earliest and latest time. */
@@ -69,7 +69,7 @@ export class RecordTimes {
   constructor(path: string, from: number, to: number) {
     this.#from = from;
     this.#to = to;
-    this.#fail = (at, what) => new SkuaError('log_corrupt', `Chunk file ${path} holds ${what} at offset ${from + at}, so it can't be backed up as it is. Run \`skua verify\` on the stopped directory; if it confirms the damage, restore the file from an earlier backup.`, { file: path, offset: from + at });
+    this.#fail = (at, what) => new SkuaError('log_corrupt', `Chunk file ${path} holds ${what} at offset ${from + at}, so it can't be backed up. Run \`skua verify\` on the stopped directory; if it confirms the damage, restore the file from an earlier backup.`, { file: path, offset: from + at });
     // Of a chunk file alone nobody knows where its records stood before a scavenge.
     this.#cutter = new RecordCutter({ position: -1, bytes: to - from, fail: this.#fail });
   }

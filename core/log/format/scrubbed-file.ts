@@ -69,5 +69,5 @@ function headOf(text: string, digests: Digests, format: string): string {
 }
 
 function notOurs(path: string): SkuaError {
-  return new SkuaError('io_error', `${path} is not as it was written.`, { path });
+  return new SkuaError('io_error', `${path} was changed or damaged.`, { path });
 }

@@ -167,5 +167,5 @@ export async function checkRecordEndsAt(file: StorageFile, header: ChunkHeader, 
 
 function damaged(file: StorageFile, local: number, what: string): SkuaError {
   const offset = HEADER_BYTES + local;
-  return new SkuaError('log_corrupt', `Chunk file ${file.path} ${what} (offset ${offset}). The directory is damaged, or its files are of different age: restore a backup.`, { file: file.path, offset });
+  return new SkuaError('log_corrupt', `Chunk file ${file.path} ${what} (offset ${offset}). The directory is damaged, or its files are from different times: restore a backup.`, { file: file.path, offset });
 }

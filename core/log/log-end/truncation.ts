@@ -16,7 +16,7 @@ export const TRUNCATION_BYTES_MAX = 268_435_456;
 const SCAVENGE_FILES = ['index/scavenging/scavenging.db-wal', 'index/scavenging/scavenging.db-shm', 'index/scavenging/scavenging.db'];
 
 const WRITER_ADVICE = 'Restore the file from a backup.';
-const ADVICE = 'It must hold -1 or the position after a record. Delete it to start without a truncation.';
+const ADVICE = 'It must hold -1 or the position after a record. Delete it to start without truncating.';
 
 /**
  * Cuts the log back to `truncate.chk` if it names a position. Nothing is cut before the position has proved to be a place
@@ -25,18 +25,18 @@ const ADVICE = 'It must hold -1 or the position after a record. Delete it to sta
 export async function truncateIfAsked({ storage, digests, log }: { readonly storage: Storage; readonly digests: Digests; readonly log: Log }, checkpoints: Checkpoints, bytesMax: number): Promise<void> {
   const asked = checkpoints.truncate.value;
   if (asked === -1) return;
-  if (asked < 0) throw wrong(asked, 'which is no log position');
+  if (asked < 0) throw wrong(asked, 'which is not a log position');
   const files = parseChunkFileNames(await storage.list(''));
-  if (files.length > 0 && checkpoints.writer.wasMissing) throw wrong(asked, 'but writer.chk is missing, so it can\'t be told what lies behind');
+  if (files.length > 0 && checkpoints.writer.wasMissing) throw wrong(asked, 'but writer.chk is missing, so it is unknown what comes after');
   const recorded = checkpoints.writer.value;
   const end = await settledEnd(storage, checkpoints, files, digests);
   if (asked > end) {
-    log.warn('truncate.chk names a position beyond the end of the log: nothing is cut', { position: asked, end });
+    log.warn('truncate.chk names a position beyond the end of the log: nothing is truncated', { position: asked, end });
     return checkpoints.truncate.flush(-1);
   }
   const cut = files.length === 0 ? null : await planCut(storage, files, recorded, asked);
   const target = cut?.target ?? asked;
-  if (bytesMax !== -1 && end - target > bytesMax) throw new SkuaError('truncation_too_large', `truncate.chk asks to cut ${end - target} bytes off the log, more than the ${bytesMax} allowed. Raise the limit if this is meant, or delete truncate.chk.`, { limit: bytesMax, bytes: end - target });
+  if (bytesMax !== -1 && end - target > bytesMax) throw new SkuaError('truncation_too_large', `truncate.chk asks to truncate the log by ${end - target} bytes, more than the ${bytesMax} allowed. Raise the limit if this is intended, or delete truncate.chk.`, { limit: bytesMax, bytes: end - target });
   if (cut) {
     // A whole scavenged chunk goes: should a crash interrupt that, the chunk can't be asked again where it began.
     await checkpoints.truncate.flush(target);
@@ -96,11 +96,11 @@ async function planCut(storage: Storage, files: readonly ChunkFileName[], writer
   const oldLast = chunkNumberAt(writer, chunkSize, 'writer.chk', WRITER_ADVICE);
   const newLast = chunkNumberAt(asked, chunkSize, 'truncate.chk', ADVICE);
   const beyond = files.find((file) => file.number === oldLast + 1);
-  if (beyond) throw new SkuaError('chunk_unexpected', `${beyond.name} lies beyond the log's end at ${writer}. Remove it if it was copied by mistake, then start again.`, { file: beyond.name });
+  if (beyond) throw new SkuaError('chunk_unexpected', `${beyond.name} is beyond the log's end at ${writer}. Remove it if it was copied by mistake, then start again.`, { file: beyond.name });
   const inventory = await takeInventory(files, oldLast, async (file) => (await readHeader(storage, file.name)).endNumber);
   const isBoundary = asked === newLast * chunkSize;
   const gap = inventory.missing.find((number) => number < newLast || (number === newLast && !isBoundary));
-  if (gap !== undefined) throw new SkuaError('chunk_missing', `Chunk ${gap} is missing: the log can't be cut back to ${asked}. Restore all chunk files.`, { chunk: gap });
+  if (gap !== undefined) throw new SkuaError('chunk_missing', `Chunk ${gap} is missing: the log can't be truncated to ${asked}. Restore all chunk files.`, { chunk: gap });
 
   const found = inventory.latest.find((latest) => latest.endNumber >= newLast);
   if (!found || found.file.number > newLast) return { target: asked, firstRemoved: newLast, name: null, header: null };

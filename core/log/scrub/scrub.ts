@@ -139,7 +139,7 @@ class ScrubbedChunks {
       }
       this.#saved = saved;
     } catch (error) {
-      if (!signal.aborted) log.warn(`${SCRUBBED_CHUNKS_FILE} can't be used: all chunks are verified anew`, { file: SCRUBBED_CHUNKS_FILE, error: String(error) });
+      if (!signal.aborted) log.warn(`${SCRUBBED_CHUNKS_FILE} can't be used: all chunks are verified again`, { file: SCRUBBED_CHUNKS_FILE, error: String(error) });
     }
   }
 
@@ -158,7 +158,7 @@ class ScrubbedChunks {
       await writeScrubbed(storage, digests, SCRUBBED_CHUNKS_FILE, SCRUBBED_CHUNKS_FORMAT, found);
       this.#saved = found;
     } catch (error) {
-      log.warn(`${SCRUBBED_CHUNKS_FILE} could not be written: what it lacks is verified again after the next start`, { file: SCRUBBED_CHUNKS_FILE, error: String(error) });
+      log.warn(`${SCRUBBED_CHUNKS_FILE} could not be written: the chunks it lacks are verified again after the next start`, { file: SCRUBBED_CHUNKS_FILE, error: String(error) });
     }
   }
 }

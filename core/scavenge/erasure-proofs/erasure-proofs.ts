@@ -45,7 +45,7 @@ export class NodeErasureProofs implements ErasureProofs {
 
   start(wanted: ProveErasedArgs): string {
     const { stream, events } = wanted;
-    if (stream === null && events.length === 0) throw new SkuaError('bad_option', 'There is nothing to look for: name a stream or the ids of events.');
+    if (stream === null && events.length === 0) throw new SkuaError('bad_option', 'Nothing to search for: name a stream or event ids.');
     const refusal = stream === null ? null : checkReadableName(stream);
     if (refusal !== null) throw refusal;
     // What is no id is refused before anything begins.

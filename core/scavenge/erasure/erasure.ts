@@ -73,12 +73,12 @@ export interface ErasureSummary {
 export async function* proveErased({ storage, ...asked }: ProveErasedOptions): AsyncGenerator<ErasureFinding | ErasureProgress, ErasureSummary> {
   refuseNothing(asked);
   const names = await storage.list('');
-  if (!names.some((name) => name === 'writer.chk' || isChunkName(name))) throw new SkuaError('file_not_found', 'There is no database in this directory: it holds neither writer.chk nor chunk files.');
+  if (!names.some((name) => name === 'writer.chk' || isChunkName(name))) throw new SkuaError('file_not_found', 'There is no database in this directory: it has neither writer.chk nor chunk files.');
   return yield* searchErased({ ...asked, list: () => filesOf(storage) });
 }
 
 function refuseNothing({ events = [], stream }: Omit<ProveErasedOptions, 'storage'>): void {
-  if (events.length === 0 && (stream === undefined || stream === '')) throw new SkuaError('bad_option', 'There is nothing to look for: name a stream or the ids of events.');
+  if (events.length === 0 && (stream === undefined || stream === '')) throw new SkuaError('bad_option', 'Nothing to search for: name a stream or event ids.');
 }
 
 /** The same for files that are found by other means. */
@@ -95,7 +95,7 @@ export async function* searchErased(options: SearchOptions): AsyncGenerator<Eras
   for (let round = 0; ; round++) {
     const fresh = (await options.list()).filter(({ path }) => !seen.has(path));
     if (fresh.length === 0) break;
-    if (round === ROUNDS_MAX) throw new SkuaError('too_busy', 'New files kept appearing in the directory while it was searched. Try again when no scavenge runs.');
+    if (round === ROUNDS_MAX) throw new SkuaError('too_busy', 'New files kept appearing in the directory during the search. Try again when no scavenge runs.');
     for (const { sizeBytes } of fresh) bytesTotal += sizeBytes;
     for (const one of fresh) {
       seen.add(one.path);

@@ -9,7 +9,7 @@ import { type Needle, type PatternSearch, sqliteTextType, textLength } from '../
 
 /** SQLite announces a text this far before it at most: row header and the columns before it. */
 const SQLITE_REACH_BYTES = 40;
-const LAST_EVENT = 'the last one, which a scavenge keeps so that the stream\'s numbers go on; hard-delete the stream and scavenge to remove it too';
+const LAST_EVENT = 'the last one, which a scavenge keeps so that event numbers continue; hard-delete the stream and scavenge to remove it too';
 
 /**
  * Where something remains. A `trace` is of an event: its record or its id. `residue` tells that a stream was there, but
@@ -96,7 +96,7 @@ export class ErasureJudge {
     const count = kind === 'trace' ? ++this.traces : ++this.residues;
     if (count > this.#findingsMax) return;
     const { path, leftover, dataEnd, behind } = this.#facts;
-    const where = leftover ?? (offset >= dataEnd ? behind ?? 'behind the end of the log' : null);
+    const where = leftover ?? (offset >= dataEnd ? behind ?? 'after the end of the log' : null);
     this.#findings.push({ kind, file: path, offset, what: where === null ? what : `${what}, ${where}`, ...(stream !== undefined && { stream }) });
   }
 
@@ -149,7 +149,7 @@ export class ErasureJudge {
 
   #addEmptied(record: StrayRecord, what: string, stream?: string): void {
     this.#emptied.add(`${this.#facts.path} ${record.offset}`);
-    this.#add('residue', record.offset, `${what}, which a scavenge has emptied of data and metadata`, stream);
+    this.#add('residue', record.offset, `${what}, whose data and metadata a scavenge has removed`, stream);
   }
 
   #judgeRecord(record: StrayRecord): void {
@@ -157,7 +157,7 @@ export class ErasureJudge {
       this.#isTombstoned = true;
       return this.#add('residue', record.offset, `the tombstone of '${this.#name}'`);
     }
-    if (!record.isEvent) return this.#add('residue', record.offset, `a record of an explicit transaction of '${this.#name}' that is no event`);
+    if (!record.isEvent) return this.#add('residue', record.offset, `a record of an explicit transaction of '${this.#name}' that is not an event`);
     const number = record.eventNumber;
     const { path, leftover, dataEnd } = this.#facts;
     if (number === null || leftover !== null || record.offset >= dataEnd || number < (this.#last?.number ?? 0)) return this.#add('trace', record.offset, this.#eventText(record));

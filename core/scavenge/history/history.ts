@@ -137,7 +137,7 @@ export class RunHistory {
 
   #later(write: () => Promise<void>): void {
     if (this.#pending.length >= PENDING_MAX) {
-      this.#writer.parts.log.error('SCAVENGING: an event of the history was dropped, as too many wait to be written.', { limit: PENDING_MAX });
+      this.#writer.parts.log.error('SCAVENGING: an event of the history was dropped because too many are waiting to be written.', { limit: PENDING_MAX });
       return;
     }
     this.#pending.push(write);

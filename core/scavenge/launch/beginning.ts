@@ -98,13 +98,13 @@ export async function completePointsChunk(run: RunContext): Promise<void> {
   const isComplete = () => table.chunkAt(position)?.isCompleted === true;
   if (isComplete()) return;
   await run.orAborted(store.completeChunk(position));
-  if (!isComplete()) throw new SkuaError('scavenge_failed', `The chunk of ${pointName(run.point)} could not be completed: free some disk space, and start again`, { position });
+  if (!isComplete()) throw new SkuaError('scavenge_failed', `The chunk of ${pointName(run.point)} could not be completed: free disk space and start again`, { position });
 }
 
 /** What was learnt of another log, or of a part of this one that was cut off since, must not be applied. */
 function checkBelongsToLog({ point }: ScavengeCheckpoint, logEnd: number): void {
   if (point.position < logEnd) return;
-  throw new SkuaError('scavenge_state_invalid', `The scavenge database reaches to position ${point.position}, beyond the end of the log at ${logEnd}: it belongs to another log, or this one was truncated. Delete index/scavenging/scavenging.db, which is always safe, and start again`, { position: point.position, logEnd });
+  throw new SkuaError('scavenge_state_invalid', `The scavenge database reaches position ${point.position}, beyond the end of the log at ${logEnd}: it belongs to another log, or this one was truncated. Delete index/scavenging/scavenging.db, which is always safe, and start again`, { position: point.position, logEnd });
 }
 
 export const CHECK_STATE_JOB = 'scavenge.check-state';

@@ -37,7 +37,7 @@ export function checkedOptions(options: ScavengeOptions): LaunchOptions {
   checkNumber('threshold', threshold, I32_MIN, I32_MAX);
   checkNumber('throttlePercent', throttlePercent, 1, 100);
   if (throttlePercent < 100 && threads > 1) throw new SkuaError('bad_option', 'throttlePercent must be 100 for a multi-threaded scavenge.', { option: 'throttlePercent', value: throttlePercent });
-  if (startAfresh && syncOnly) throw new SkuaError('bad_option', 'startAfresh writes a scavenge point and syncOnly uses one that is there: leave one of them out.', { option: 'startAfresh', value: true });
+  if (startAfresh && syncOnly) throw new SkuaError('bad_option', 'startAfresh writes a scavenge point and syncOnly uses an existing one: leave one of them out.', { option: 'startAfresh', value: true });
   return { threads: Math.min(threads, THREADS_MAX), threshold, throttlePercent, syncOnly, startAfresh, asked: options };
 }
 
@@ -152,7 +152,7 @@ export async function dryRunReport(deps: ScavengeDeps, scavengeId: string, optio
 export async function explainStream(deps: ScavengeDeps, stream: string, signal: AbortSignal, waiting?: OlderPoint | null): Promise<Explanation> {
   const refusal = checkReadableName(stream);
   if (refusal !== null) throw refusal;
-  if (signal.aborted) throw new SkuaError('store_closed', 'The store is closed: no stream is explained.');
+  if (signal.aborted) throw new SkuaError('store_closed', 'The store is closed: streams can\'t be explained.');
   const { lastEventNumber, metadataVersion } = await deps.data.store.streamInfo(stream);
   if (lastEventNumber < 0 && metadataVersion < 0) throw notFoundError(stream);
   const olderPoint = waiting === undefined ? await waitingPoint(deps) : waiting;

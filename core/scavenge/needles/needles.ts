@@ -22,11 +22,11 @@ export type Needle =
 
 /** Throws `bad_option` for a text that is no id, or too many of them. */
 export function idNeedles(ids: readonly string[]): Needle[] {
-  if (ids.length > EVENTS_MAX) throw new SkuaError('bad_option', `${ids.length} events can't be looked for at once: name at most ${EVENTS_MAX}.`, { limit: EVENTS_MAX });
+  if (ids.length > EVENTS_MAX) throw new SkuaError('bad_option', `${ids.length} events are too many for one search: name at most ${EVENTS_MAX}.`, { limit: EVENTS_MAX });
   const needles: Needle[] = [];
   for (const given of new Set(ids.map((id) => id.toLowerCase()))) {
     const stored = new Uint8Array(16);
-    if (!guidFromText(given, stored, 0)) throw new SkuaError('bad_option', `"${given}" is no event id: give it as xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.`, { value: given });
+    if (!guidFromText(given, stored, 0)) throw new SkuaError('bad_option', `"${given}" is not an event id: give it as xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.`, { value: given });
     // Turning the groups round is its own inverse: from the stored order it leads to that of the text.
     const textual = guidFromUuidBytes(stored);
     needles.push({ kind: 'id', bytes: stored, id: given, form: 'binary' });

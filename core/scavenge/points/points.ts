@@ -33,7 +33,7 @@ export async function waitingPoint({ data: { store, table }, ports: { states, lo
     return olderPointOf(decideBeginning(stored, latest, { syncOnly: true, startAfresh: false }, table.chunkSize));
   } catch (error) {
     // Whoever only asks must not be stopped by it; the next start is, and says so.
-    log.debug('SCAVENGING: it could not be read whether a scavenge waits to go on.', { error: String(error) });
+    log.debug('SCAVENGING: could not determine whether a scavenge is unfinished.', { error: String(error) });
     return null;
   }
 }
@@ -117,7 +117,7 @@ export async function writePoint(store: PointStore, ids: Ids, after: number, thr
   }
   const point = await readLatestPoint(store);
   // A single node reads its own write at once. Where metadata of the stream hide even its last event, no point can be used.
-  if (point === null || point.eventNumber < number) throw new SkuaError('scavenge_failed', `The scavenge point ${number} that was just written can't be read: look at the metadata of ${POINTS_STREAM}`, { eventNumber: number });
+  if (point === null || point.eventNumber < number) throw new SkuaError('scavenge_failed', `The scavenge point ${number} that was just written can't be read: check the metadata of ${POINTS_STREAM}`, { eventNumber: number });
   return { point, isOwn: point.eventNumber === number };
 }
 
@@ -140,7 +140,7 @@ function pointJson(threshold: number): Uint8Array {
 
 /** Throws `scavenge_failed` when the event is no scavenge point. */
 function pointOf(event: StoredEvent): ScavengePoint {
-  if (event.type !== POINT_TYPE) throw new SkuaError('scavenge_failed', `Event ${event.number} of ${POINTS_STREAM} has the type ${event.type} and is no scavenge point`, { eventNumber: event.number });
+  if (event.type !== POINT_TYPE) throw new SkuaError('scavenge_failed', `Event ${event.number} of ${POINTS_STREAM} has the type ${event.type} and is not a scavenge point`, { eventNumber: event.number });
   return {
     position: event.preparePosition,
     eventNumber: event.number,
@@ -161,5 +161,5 @@ function thresholdOf(event: StoredEvent): number {
     const threshold = (value as { threshold?: unknown }).threshold ?? 0;
     if (Number.isInteger(threshold) && (threshold as number) >= I32_MIN && (threshold as number) <= I32_MAX) return threshold as number;
   }
-  throw new SkuaError('scavenge_failed', `The data of event ${event.number} of ${POINTS_STREAM} are those of no scavenge point`, { eventNumber: event.number });
+  throw new SkuaError('scavenge_failed', `The data of event ${event.number} of ${POINTS_STREAM} is not that of a scavenge point`, { eventNumber: event.number });
 }

@@ -24,25 +24,25 @@ export function checkLoginName(loginName: string): void {
   if (loginName.includes(':')) throw invalidUser('A login name can\'t have a colon, which ends it in every Basic login: choose another.');
   if (loginName.length > LOGIN_NAME_LENGTH_MAX) throw invalidUser(`The login name has ${loginName.length} characters: give at most ${LOGIN_NAME_LENGTH_MAX}.`, { limit: LOGIN_NAME_LENGTH_MAX });
   const refusal = checkWritableName(USER_STREAM_PREFIX + loginName);
-  if (refusal !== null) throw invalidUser('The login name holds characters that no stream name may have, such as control characters: remove them.');
+  if (refusal !== null) throw invalidUser('The login name has characters that are not allowed in stream names, such as control characters: remove them.');
 }
 
 export function checkDetails(fullName: string | null, groups: readonly string[]): void {
   if (fullName !== null && (fullName.length > FULL_NAME_LENGTH_MAX || !fullName.isWellFormed())) {
-    throw invalidUser(`The full name is no text of at most ${FULL_NAME_LENGTH_MAX} characters: shorten it.`, { limit: FULL_NAME_LENGTH_MAX });
+    throw invalidUser(`The full name must be a string of at most ${FULL_NAME_LENGTH_MAX} characters.`, { limit: FULL_NAME_LENGTH_MAX });
   }
   if (groups.length > GROUPS_MAX) throw invalidUser(`The user has ${groups.length} groups: give at most ${GROUPS_MAX}.`, { limit: GROUPS_MAX });
   for (const group of groups) {
     if (group === '' || group.length > GROUP_LENGTH_MAX || !group.isWellFormed()) {
-      throw invalidUser(`The name of a group is no text of 1 to ${GROUP_LENGTH_MAX} characters: change it.`, { limit: GROUP_LENGTH_MAX });
+      throw invalidUser(`A group name must be a string of 1 to ${GROUP_LENGTH_MAX} characters.`, { limit: GROUP_LENGTH_MAX });
     }
   }
 }
 
 /** There are no rules but that it says something, and a length. */
 export function checkPassword(password: string): void {
-  if (isBlankPassword(password)) throw invalidUser('The password is empty, or of white space alone: give one.');
-  if (!password.isWellFormed()) throw invalidUser('The password is no valid Unicode text: remove the lone surrogate.');
+  if (isBlankPassword(password)) throw invalidUser('The password is empty or only white space: give one.');
+  if (!password.isWellFormed()) throw invalidUser('The password is not valid Unicode: remove the lone surrogate.');
   if (!fitsPassword(password)) throw invalidUser(`The password is longer than ${PASSWORD_BYTES_MAX} bytes: shorten it.`, { limit: PASSWORD_BYTES_MAX });
 }
 

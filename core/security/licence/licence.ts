@@ -30,13 +30,13 @@ export const BUILT_IN_LICENCE: Licence = { source: 'built-in', expiresAtMs: null
 
 /** The licence that a configuration amounts to. A key that is configured counts even where it is worth nothing. */
 export function licenceOf({ key, issuerKey, useBuiltIn }: LicenceConfig, keys: Keys): Licence {
-  if (key === null) return useBuiltIn ? BUILT_IN_LICENCE : refusing('none', 'There is no licence key, and Licensing:UseBuiltIn is false. Set Licensing:LicenseKey, or leave Licensing:UseBuiltIn out, and start the node again.');
+  if (key === null) return useBuiltIn ? BUILT_IN_LICENCE : refusing('none', 'There is no licence key, and Licensing:UseBuiltIn is false. Set Licensing:LicenseKey, or leave out Licensing:UseBuiltIn, and restart the node.');
   if (issuerKey === null) return refusing('key', 'The licence key can\'t be verified: Licensing:IssuerKeyFile must name the public key of its issuer.');
   if ('unreadable' in issuerKey) return refusing('key', `The licence key can't be verified, since Licensing:IssuerKeyFile can't be read: ${issuerKey.unreadable}`);
   try {
     const token = reasoned('The licence key in Licensing:LicenseKey is invalid.', () => readLicence(key));
-    const isSigned = reasoned('The licence key can\'t be verified: Licensing:IssuerKeyFile is not understood.', () => isSignedBy(token, issuerKey.pem, keys));
-    return isSigned ? granting(token) : refusing('key', 'The licence key was signed by another issuer than the one in Licensing:IssuerKeyFile, or was changed afterwards.');
+    const isSigned = reasoned('The licence key can\'t be verified: Licensing:IssuerKeyFile is not a valid key.', () => isSignedBy(token, issuerKey.pem, keys));
+    return isSigned ? granting(token) : refusing('key', 'The licence key was not signed by the issuer in Licensing:IssuerKeyFile, or was changed afterwards.');
   } catch (error) {
     if (error instanceof Refusal) return refusing('key', error.message);
     throw error;
@@ -63,13 +63,13 @@ function granting({ claims }: LicenceToken): Licence {
 
 /** Why a key is worth nothing at this moment; null when it is worth something. */
 function timeRefusal({ expiresAtMs, notBeforeMs }: LicenceClaims, nowMs: number): string | null {
-  if (nowMs >= expiresAtMs) return `The licence key has expired at ${momentText(expiresAtMs)}. Set another one in Licensing:LicenseKey, and start the node again.`;
-  if (notBeforeMs !== null && nowMs < notBeforeMs) return `The licence key is valid from ${momentText(notBeforeMs)} on. Start the node again then.`;
+  if (nowMs >= expiresAtMs) return `The licence key expired at ${momentText(expiresAtMs)}. Set a new one in Licensing:LicenseKey and restart the node.`;
+  if (notBeforeMs !== null && nowMs < notBeforeMs) return `The licence key is not valid before ${momentText(notBeforeMs)}. Restart the node after that.`;
   return null;
 }
 
 function featureRefusal({ features }: LicenceClaims, feature: Feature): string | null {
-  return features.includes(feature) || features.includes('ALL') ? null : `The licence key does not grant ${feature}. Set another one in Licensing:LicenseKey, and start the node again.`;
+  return features.includes(feature) || features.includes('ALL') ? null : `The licence key does not include ${feature}. Set another one in Licensing:LicenseKey and restart the node.`;
 }
 
 function momentText(ms: number): string {
@@ -91,7 +91,7 @@ export function licenceGuard(feature: Feature, { licence, clock, log }: GuardPar
   return () => {
     if (lost !== null) return lost;
     lost = licence.refusal(feature, clock.nowMs());
-    if (lost !== null) log.warn('A feature has no licence, and is off until the node is started again.', { feature, reason: lost });
+    if (lost !== null) log.warn('A feature has no licence and is off until the node is restarted.', { feature, reason: lost });
     return lost;
   };
 }

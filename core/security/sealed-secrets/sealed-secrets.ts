@@ -41,7 +41,7 @@ export class SealedSecrets {
   /** `place` says what the secret belongs to, part by part. Errors: `secret_refused` without a token. */
   seal(secret: string, place: readonly string[]): string {
     const token = this.#tokens[0];
-    if (token === undefined) throw new SkuaError('secret_refused', 'A secret is stored only where a data-protection token is configured. Set Connectors:DataProtection:Token or Connectors:DataProtection:TokenFile and start the node again.');
+    if (token === undefined) throw new SkuaError('secret_refused', 'Secrets can be stored only if a data-protection token is configured. Set Connectors:DataProtection:Token or Connectors:DataProtection:TokenFile and restart the node.');
     const salt = this.#keys.randomBytes(SALT_BYTES);
     const nonce = this.#keys.randomBytes(AES_GCM_NONCE_BYTES);
     const sealed = this.#keys.sealAesGcm(this.#keyOf(token, salt), nonce, encodeText(secret), contextOf(place));
@@ -58,8 +58,8 @@ export class SealedSecrets {
     const token = this.#tokens.find((each) => each.keyId === keyId);
     if (token === undefined) {
       throw new SkuaError('secret_refused', this.#tokens.length === 0
-        ? 'A stored secret can\'t be opened, since no data-protection token is configured. Set Connectors:DataProtection:Token or Connectors:DataProtection:TokenFile.'
-        : 'A stored secret was sealed with another data-protection token. Add that token to Connectors:DataProtection:PreviousTokens, or store the secret again.', { keyId });
+        ? 'A stored secret can\'t be decrypted: no data-protection token is configured. Set Connectors:DataProtection:Token or Connectors:DataProtection:TokenFile.'
+        : 'A stored secret was encrypted with another data-protection token. Add that token to Connectors:DataProtection:PreviousTokens, or store the secret again.', { keyId });
     }
     const nonceEnd = SALT_BYTES + AES_GCM_NONCE_BYTES;
     const key = this.#keyOf(token, bytes.subarray(0, SALT_BYTES));
@@ -81,7 +81,7 @@ function partsOf(sealed: string): { readonly keyId: string; readonly bytes: Uint
 }
 
 function damaged(): SkuaError {
-  return new SkuaError('secret_refused', 'A stored secret is damaged, or belongs to another place. Store the secret again.');
+  return new SkuaError('secret_refused', 'A stored secret is damaged, or belongs elsewhere. Store the secret again.');
 }
 
 /** JSON keeps the parts apart whatever they hold. */

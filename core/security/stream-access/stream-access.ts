@@ -126,7 +126,7 @@ class UnreadableLists {
       this.#lines = 0;
     }
     if (this.#lines++ >= LINES_MAX) return;
-    log.warn('an access list can not be understood, so that it lets in administrators only: write it anew', { stream: stream.slice(0, LOGGED_NAME_LENGTH_MAX) });
+    log.warn('an access list is invalid, so only administrators have access: write it again', { stream: stream.slice(0, LOGGED_NAME_LENGTH_MAX) });
   }
 }
 
@@ -149,8 +149,8 @@ const VERBS: Readonly<Record<StreamAction, string>> = {
 function denial(principal: Principal, action: StreamAction, stream: string): SkuaError {
   const what = `${VERBS[action]} ${stream}`;
   return isAnonymous(principal)
-    ? new SkuaError('not_authenticated', `Without a login nobody may ${what}: send a user name and a password.`, { stream })
-    : new SkuaError('access_denied', `${principal.name} may not ${what}: let an administrator name the user or a group of the user in the access list of the stream.`, { stream });
+    ? new SkuaError('not_authenticated', `Log in to ${what}: send a user name and password.`, { stream })
+    : new SkuaError('access_denied', `${principal.name} may not ${what}: have an administrator add the user or one of its groups to the access list of the stream.`, { stream });
 }
 
 const NO_DEFAULTS: AccessDefaults = { user: {}, system: {} };
@@ -188,7 +188,7 @@ class DefaultAccess {
     // Another caller may have been quicker; the error is told once. What is written meanwhile differs from this mark and is read next time.
     if (isUnchanged(this.#mark, info)) return this.#loaded;
     const { oddity } = defaults;
-    if (oddity !== null) this.#log.error('the last event of $settings can not be understood: what it was to say lets in administrators only', { eventNumber: info.lastEventNumber, key: oddity.key, mustBe: oddity.mustBe });
+    if (oddity !== null) this.#log.error('the last event of $settings is invalid: where its access lists would apply, only administrators have access', { eventNumber: info.lastEventNumber, key: oddity.key, mustBe: oddity.mustBe });
     this.#mark = { lastEventNumber: info.lastEventNumber, metadataVersion: info.metadataVersion };
     this.#loaded = defaults;
     return this.#loaded;

@@ -96,7 +96,7 @@ export class TickBackups {
     } catch (error) {
       await draft.release();
       if (!isSkuaError(error, 'aborted')) throw error;
-      world.log.info('a backup goes on with the next tick', { repository: repository.place, filesStored: draft.count });
+      world.log.info('a backup continues with the next tick', { repository: repository.place, filesStored: draft.count });
       return 'goes-on';
     }
     await draft.remove();
@@ -128,7 +128,7 @@ export class TickBackups {
       repository, clock, ids, digests, parallel, throttleBytesPerSecond, signal, cause: 'scheduled', source: withoutLargeIndex(source), known: draft.known(source.manifest),
       onProgress: look, onFile: (file) => draft.add(file, keys.get(file.path)),
     });
-    log.info('a backup was made', { backupId: manifest.id, repository: repository.place, logEnd: manifest.checkpoints.writer, sizeBytes: report.sizeBytes, bytesStored: report.bytesStored });
+    log.info('a backup has completed', { backupId: manifest.id, repository: repository.place, logEnd: manifest.checkpoints.writer, sizeBytes: report.sizeBytes, bytesStored: report.bytesStored });
     return manifest;
   }
 
@@ -148,7 +148,7 @@ export class TickBackups {
     const { signal, look } = this.#until(deadlineMs - END_MS);
     try {
       const { removed, kept } = await pruneRepository({ repository, keep, clock, ids, signal, onProgress: look });
-      log.info('backups that need not be kept were removed', { removed: removed.length, kept: kept.length });
+      log.info('expired backups were removed', { removed: removed.length, kept: kept.length });
     } catch (error) {
       log.warn('old backups could not be removed from the repository; the next backup tries again', { repository: repository.place, error });
     }

@@ -74,7 +74,7 @@ export class CommitAttempt {
         cause = error;
       }
       if (clock.monotonicMs() >= untilMs) {
-        throw new SkuaError('commit_outcome_unknown', `Whether the write went into the log could not be found out, since ${objects.place} does not say: send the same request again, with the same event ids.`, { key: this.#key, number: this.commit.number }, cause);
+        throw new SkuaError('commit_outcome_unknown', `It is not known whether the write is in the log: ${objects.place} did not answer. Send the same request again with the same event ids.`, { key: this.#key, number: this.commit.number }, cause);
       }
       await clock.sleep(waitMs);
     }
@@ -103,7 +103,7 @@ export class CommitAttempt {
     // It may have won long ago, and have been removed since; the same holds for one that was refused.
     if (boundary > this.commit.number) return { kind: 'unknowable' };
     this.#since = at;
-    if (reply.kind === 'gone') throw new SkuaError('log_corrupt', `The commit object ${this.#key} was there and is gone, though no manifest has taken it in. Restore it from a version or a backup of the bucket.`, { key: this.#key, offset: 0 });
+    if (reply.kind === 'gone') throw new SkuaError('log_corrupt', `The commit object ${this.#key} existed and is gone, but no manifest includes it. Restore it from a version or a backup of the bucket.`, { key: this.#key, offset: 0 });
     return this.#outcomeOf(reply, at);
   }
 

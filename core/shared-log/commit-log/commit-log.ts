@@ -82,7 +82,7 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
     const commit = { number, writer: this.#writer, nonce: ids.uuidBytes(), start, end: start + group.length, endsChunk, records: group };
     const alone = encodeCommit(commit, [], digests);
     const carried = head.carry.before(number, head.manifest.boundary);
-    if (alone.length > OBJECT_PUT_BYTES_MAX) throw new SkuaError('batch_too_large', `One commit may have ${OBJECT_PUT_BYTES_MAX} bytes, and these events need ${alone.length}: split them.`, { size: alone.length, limit: OBJECT_PUT_BYTES_MAX });
+    if (alone.length > OBJECT_PUT_BYTES_MAX) throw new SkuaError('batch_too_large', `A commit can have at most ${OBJECT_PUT_BYTES_MAX} bytes, but these events need ${alone.length}: split them.`, { size: alone.length, limit: OBJECT_PUT_BYTES_MAX });
     const attempt = this.#attempt({ ...commit, records: alone.subarray(COMMIT_HEADER_BYTES) }, carried.length === 0 || alone.length + CARRY_BYTES_MAX > OBJECT_PUT_BYTES_MAX ? alone : encodeCommit(commit, carried, digests));
     const startedAt = stampOf(clock);
     let outcome: Outcome;
@@ -107,7 +107,7 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
       throw unknowable(number);
     }
     this.#winner = outcome.winner.commit;
-    throw new SkuaError('commit_lost', `Commit ${number} is another writer's: everything has to be checked again.`, { number });
+    throw new SkuaError('commit_lost', `Commit ${number} belongs to another writer: everything must be checked again.`, { number });
   }
 
   #failed(error: unknown): void {
@@ -121,7 +121,7 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
   #worked(): void {
     if (!this.#isFailing) return;
     this.#isFailing = false;
-    this.#head.world.log.info('commits are made again', { place: this.#head.world.objects.place });
+    this.#head.world.log.info('commits work again', { place: this.#head.world.objects.place });
   }
 
   #attempt(commit: Commit, bytes: Uint8Array): CommitAttempt {
@@ -164,7 +164,7 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
     if (this.#losses >= this.#limits.attemptsMax) {
       const attempts = this.#losses;
       this.#losses = 0;
-      throw new SkuaError('commit_contended', `Other writers of ${objects.place} were first ${attempts} times in a row: try again in a second, or spread the writes over more logs.`, { attempts, limit: this.#limits.attemptsMax, retryAfterMs: 1_000 });
+      throw new SkuaError('commit_contended', `Other writers to ${objects.place} were faster ${attempts} times in a row: try again in a second, or spread the writes over more logs.`, { attempts, limit: this.#limits.attemptsMax, retryAfterMs: 1_000 });
     }
     if (this.#losses > 1) {
       const mostMs = Math.min(LOST_WAIT_FIRST_MS * 2 ** (this.#losses - 1), LOST_WAIT_MAX_MS);
@@ -184,7 +184,7 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
     } catch (error) {
       // Reads may have found it meanwhile.
       if (head.known >= number) return;
-      throw new SkuaError('storage_unreachable', `What became of the write before is still not known, so nothing more is written: ${head.world.objects.place} does not answer. Try again when it does.`, { number }, error);
+      throw new SkuaError('storage_unreachable', `The outcome of the previous write is still unknown, so nothing more is written: ${head.world.objects.place} does not answer. Try again when it does.`, { number }, error);
     }
     this.#unresolved = null;
     if (outcome.kind === 'committed') {
@@ -206,7 +206,7 @@ export class ObjectCommitLog implements CommitLog, SharedLog {
 }
 
 function unknowable(number: number): SkuaError {
-  return new SkuaError('commit_outcome_unknown', 'Whether the write went into the log can\'t be told any more, since the process stood still for too long meanwhile: send the same request again, with the same event ids.', { number });
+  return new SkuaError('commit_outcome_unknown', 'It can no longer be determined whether the write is in the log, because the process was suspended for too long: send the same request again with the same event ids.', { number });
 }
 
 function ignore(): void {}

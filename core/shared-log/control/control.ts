@@ -64,7 +64,7 @@ export interface ScavengeStatus {
 }
 
 /** Why scavenges are neither asked for nor scheduled here. */
-export const OF_CLUSTER = 'This log is a cluster\'s: its members scavenge their own copies, on demand and on a schedule, and the shared files follow. Ask a member.';
+export const OF_CLUSTER = 'This log belongs to a cluster: its members scavenge their own replicas, on demand and on a schedule, and the shared files follow. Ask a member.';
 
 type Notes = Pick<ObjectWorld, 'objects' | 'digests' | 'clock' | 'ids'>;
 
@@ -111,7 +111,7 @@ export async function startScavenge(world: Notes, options: ScavengeOptions = {},
     if (isWaiting || (isTaken && now.scavenge?.state === 'running')) throw inProgress(noted);
     // The run that the note belongs to has been and gone meanwhile: no tick looks there any more.
   }
-  throw new SkuaError('too_busy', 'Scavenges begin and end faster than another one can be asked for: try again.', {});
+  throw new SkuaError('too_busy', 'Scavenges start and finish too fast to request another one: try again.', {});
 }
 
 /** Creates the note, and gives the id in the one that is there then. */
@@ -125,7 +125,7 @@ async function leaveNote({ objects, clock }: Notes, key: string, request: Scaven
     }
     const there = await requestOf(objects, key);
     if (there !== null) return there.scavengeId;
-    if (tries === TRIES_MAX) throw new SkuaError('outcome_unknown', `It could not be found out whether ${key} was written: ${objects.place} does not answer.`, { key });
+    if (tries === TRIES_MAX) throw new SkuaError('outcome_unknown', `It is not known whether ${key} was written: ${objects.place} does not answer.`, { key });
   }
 }
 
@@ -140,7 +140,7 @@ async function requestOf(objects: Notes['objects'], key: string): Promise<Scaven
   }
   const wrong = requestShape(request, '');
   if (wrong === null) return request as ScavengeRequest;
-  throw new SkuaError('manifest_invalid', `The note ${key} in ${objects.place} ${wrongText(wrong)}. Something else wrote it, and no scavenge follows from it: remove it.`, { key, member: wrong.member });
+  throw new SkuaError('manifest_invalid', `The note ${key} in ${objects.place} ${wrongText(wrong)}. Something else wrote it, and it starts no scavenge: remove it.`, { key, member: wrong.member });
 }
 
 /** The run that goes on or was asked for, else the last one; null when there was none. */
@@ -180,11 +180,11 @@ export async function stopScavenge(world: Notes, scavengeId: string, waitMs = ST
     if (leftMs <= 0) break;
     await clock.sleep(Math.min(STOP_LOOK_MS, leftMs));
   }
-  throw new SkuaError('scavenge_stopping', `The scavenge ${id} is being stopped and has not ended yet: ask again later.`, { scavengeId: id, retryAfterSeconds: RETRY_AFTER_SECONDS });
+  throw new SkuaError('scavenge_stopping', `The scavenge ${id} is being stopped and has not finished yet: ask again later.`, { scavengeId: id, retryAfterSeconds: RETRY_AFTER_SECONDS });
 }
 
 function inProgress(scavengeId: string): SkuaError {
-  return new SkuaError('scavenge_in_progress', `The scavenge ${scavengeId} is running: wait for its end, or stop it.`, { scavengeId });
+  return new SkuaError('scavenge_in_progress', `The scavenge ${scavengeId} is running: wait until it has finished, or stop it.`, { scavengeId });
 }
 
 async function manifestOf({ objects, digests }: Notes): Promise<ObjectManifest> {

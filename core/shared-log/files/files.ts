@@ -13,7 +13,7 @@ import type { ObjectFile, ObjectSegment } from '../format/manifest.ts';
 /** Bytes [from, from + length) of an object. Throws `file_not_found`, with the key, when there is no such object, and `io_error` when it is too short. */
 async function getRange(objects: ObjectStore, key: string, from: number, length: number): Promise<Uint8Array> {
   const bytes = await objects.get(key, { from, length });
-  if (bytes === null) throw new SkuaError('file_not_found', `The object ${key}, which a manifest names, is not there (any more): the manifest in use may be an old one, and the newest names what has taken its place.`, { path: key, key });
+  if (bytes === null) throw new SkuaError('file_not_found', `The object ${key}, which a manifest names, no longer exists: the manifest in use may be outdated, and the newest names its replacement.`, { path: key, key });
   if (bytes.length !== length) throw new SkuaError('io_error', `The object ${key} gave ${bytes.length} of ${length} bytes at offset ${from}: it is shorter than its manifest says. Restore it from a version or a backup of the bucket.`, { path: key, key, offset: from });
   return bytes;
 }

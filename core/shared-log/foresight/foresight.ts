@@ -55,7 +55,7 @@ export class Foresight {
   /** As `ScavengeView.explain`. Rejects with `aborted` when the signal ends it, besides. */
   async explain(stream: string, signal: AbortSignal = this.#closing.signal): Promise<Explanation> {
     this.#refuseClosed();
-    if (this.#explaining.size >= EXPLAINS_MAX) throw new SkuaError('too_busy', `${EXPLAINS_MAX} streams are being explained already: try again later.`, { limit: EXPLAINS_MAX });
+    if (this.#explaining.size >= EXPLAINS_MAX) throw new SkuaError('too_busy', `${EXPLAINS_MAX} streams are already being explained: try again later.`, { limit: EXPLAINS_MAX });
     const explaining = withDeps(this.#parts, signal, async (deps) => explainStream(deps, stream, signal, await waitingIn(this.#parts.world)));
     this.#explaining.add(explaining);
     try {
@@ -69,7 +69,7 @@ export class Foresight {
   startDryRun(asked: ScavengeOptions = {}): { readonly scavengeId: string } {
     const options = checkedOptions(asked);
     this.#refuseClosed();
-    if (this.#active !== null) throw new SkuaError('scavenge_in_progress', `The dry run ${this.#active.scavengeId} is running: wait for its end, or stop it.`, { scavengeId: this.#active.scavengeId });
+    if (this.#active !== null) throw new SkuaError('scavenge_in_progress', `The dry run ${this.#active.scavengeId} is running: wait until it has finished, or stop it.`, { scavengeId: this.#active.scavengeId });
     const { world } = this.#parts;
     const scavengeId = newId(world.ids);
     const progress = dryRunProgress(scavengeId, world);
@@ -120,7 +120,7 @@ export class Foresight {
   }
 
   #refuseClosed(): void {
-    if (this.#closing.signal.aborted) throw new SkuaError('store_closed', 'The store is closed: nothing is foreseen any more.');
+    if (this.#closing.signal.aborted) throw new SkuaError('store_closed', 'The store is closed: no dry runs or explanations any more.');
   }
 }
 
@@ -135,7 +135,7 @@ async function withDeps<T>(parts: ForesightParts, signal: AbortSignal, work: (de
   const { digests, ids, clock } = world;
   const scratch = await newScratch();
   const undo: (() => Promise<void>)[] = [() => scratch.remove()];
-  const stopped = () => { if (signal.aborted) throw new SkuaError('aborted', 'It was ended before it was done.'); };
+  const stopped = () => { if (signal.aborted) throw new SkuaError('aborted', 'It was interrupted.'); };
   try {
     const overlay = await openOverlay(world, options, scratch.storage);
     undo.push(() => overlay.close());

@@ -111,7 +111,7 @@ class Decoder {
     if (!equalBytes(header, 0, MAGIC, 0, MAGIC.length)) throw this.#fail('holds no commit');
     if (u32(header, 76) !== this.#digests.crc32(header.subarray(0, 76))) throw this.#fail('has a header whose checksum is wrong');
     const version = u16(header, 8);
-    if (version > VERSION) throw new SkuaError('format_too_new', `The commit object ${this.#key} is written in format ${version}, and this version understands formats up to ${VERSION}: install the version that wrote it. Nothing was changed.`, { key: this.#key, format: version, formatMax: VERSION });
+    if (version > VERSION) throw new SkuaError('format_too_new', `The commit object ${this.#key} is in format ${version}, but this version supports formats up to ${VERSION}: install the version that wrote it. Nothing was changed.`, { key: this.#key, format: version, formatMax: VERSION });
     const flags = u16(header, 10);
     if (version !== VERSION || (flags & ~FLAG_ENDS_CHUNK) !== 0) throw this.#fail(`is of version ${version} with flags ${flags}, which is not known`);
     const carried = u32(header, 12);
@@ -130,7 +130,7 @@ class Decoder {
   get isAtEnd(): boolean { return this.#at === this.#bytes.length; }
 
   end(): void {
-    if (this.#at !== this.#bytes.length) throw this.#fail(`has ${this.#bytes.length - this.#at} bytes too many`);
+    if (this.#at !== this.#bytes.length) throw this.#fail(`has ${this.#bytes.length - this.#at} extra bytes`);
   }
 
   #fail(what: string): SkuaError {

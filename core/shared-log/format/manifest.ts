@@ -184,11 +184,11 @@ const CHUNK_BYTES_MAX = 2_147_483_647;
 /** Of the text of an error, or the name of a result. */
 const WORDS_MAX = 65_536;
 
-const key: Shape<string> = (value, member) => (typeof value === 'string' && isOfKind(FILES, value) ? null : { member, why: 'is no key of a file: those are made of a UUID' });
+const key: Shape<string> = (value, member) => (typeof value === 'string' && isOfKind(FILES, value) ? null : { member, why: 'is not a file key: those are made from a UUID' });
 /** Commits, too, are named in what may be left of older manifests: they go by the boundary, never because they stand here. */
 const droppedKey: Shape<string> = (value, member) => (typeof value === 'string' && isOfKind(COMMITS, value) ? null : key(value, member));
 const chunkName = text(/^chunk-\d{6}\.\d{6}$/, 'the name of a chunk file');
-const fileName: Shape<string> = (value, member) => (value === INDEX_MAP_PATH || value === `${DATABASE_FOLDER}/scavenging.db` || (typeof value === 'string' && INDEX_NAME.test(value)) ? null : { member, why: 'is no name of a file of the index, and not that of the scavenge database' });
+const fileName: Shape<string> = (value, member) => (value === INDEX_MAP_PATH || value === `${DATABASE_FOLDER}/scavenging.db` || (typeof value === 'string' && INDEX_NAME.test(value)) ? null : { member, why: 'is not the name of an index file or of the scavenge database' });
 const crc32 = optional(whole(0, 4_294_967_295));
 const fileBytes = whole(0, FILE_BYTES_MAX);
 const chunkBytes = whole(0, CHUNK_BYTES_MAX);
@@ -243,20 +243,20 @@ export function decodeManifest(key: string, number: number, bytes: Uint8Array, d
   const fail = (what: string) => new SkuaError('manifest_invalid', `The manifest ${key} ${what}. Manifests are never changed, so something else wrote it: restore it from a version or a backup of the bucket.`, { key });
   const body = bytes.subarray(DIGEST_CHARACTERS + 1);
   if (body.length === 0 || bytes[DIGEST_CHARACTERS] !== 10) throw fail('is cut short');
-  if (decodeText(bytes.subarray(0, DIGEST_CHARACTERS)) !== digestOf(body, digests)) throw fail('has a digest that does not fit its text');
+  if (decodeText(bytes.subarray(0, DIGEST_CHARACTERS)) !== digestOf(body, digests)) throw fail('has a digest that does not match its text');
   let value: unknown;
   try {
     value = JSON.parse(decodeText(body));
   } catch {
-    throw fail('is no JSON');
+    throw fail('is not JSON');
   }
   const { format } = (value ?? {}) as { readonly format?: unknown };
   if (typeof format === 'number' && format !== 1) throw fail(`is of format ${format}, which is not known: use a newer version`);
   const unsound = manifestShape(value, '');
-  if (unsound !== null) throw new SkuaError('manifest_invalid', `${fail(wrongText(unsound)).message} Nothing of it was used.`, { key, member: unsound.member });
+  if (unsound !== null) throw new SkuaError('manifest_invalid', `${fail(wrongText(unsound)).message} None of it was used.`, { key, member: unsound.member });
   const manifest = value as ObjectManifest;
   const wrong = firstWrong(manifest, number);
-  if (wrong !== null) throw fail(`has no sound ${wrong}`);
+  if (wrong !== null) throw fail(`has no valid ${wrong}`);
   return manifest;
 }
 
@@ -303,7 +303,7 @@ export async function newestManifest(objects: ObjectStore, digests: Digests): Pr
     const manifest = await readManifest(objects, number, digests);
     if (manifest !== null) return manifest;
   }
-  throw new SkuaError('manifest_invalid', `The newest manifest under ${objects.place} is listed and can't be read: check that the store lists what it holds.`, {});
+  throw new SkuaError('manifest_invalid', `The newest manifest under ${objects.place} is listed but can't be read: check that the store lists what it holds.`, {});
 }
 
 /** Null when there is none with this number (any more). */
@@ -334,11 +334,11 @@ export async function createManifest(world: { readonly objects: ObjectStore; rea
     } catch (error) {
       if (!isUndecided && !isSkuaError(error, 'outcome_unknown')) throw error;
       isUndecided = true;
-      if (clock.monotonicMs() >= untilMs) throw new SkuaError('outcome_unknown', `It could not be found out whether the manifest ${key} was written: ${objects.place} does not answer.`, { key }, error);
+      if (clock.monotonicMs() >= untilMs) throw new SkuaError('outcome_unknown', `It is not known whether the manifest ${key} was written: ${objects.place} does not answer.`, { key }, error);
       await clock.sleep(waitMs);
       continue;
     }
-    if (there === null) throw new SkuaError('outcome_unknown', `The manifest ${key} was there and is gone: newer ones have followed it, so whose it was can't be found out.`, { key });
+    if (there === null) throw new SkuaError('outcome_unknown', `The manifest ${key} existed and is gone: newer ones have followed, so it is unknown who wrote it.`, { key });
     return there.length === bytes.length && equalBytes(there, 0, bytes, 0, bytes.length) ? 'created' : 'lost';
   }
 }

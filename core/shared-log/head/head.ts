@@ -112,14 +112,14 @@ export abstract class Head {
       const least = this.#newest.number;
       const at = stampOf(clock);
       const number = await newestManifestNumber(objects);
-      if (number === null || number < least) throw new SkuaError('manifest_invalid', `The manifest ${least} of ${objects.place} is gone: somebody removed or replaced the store while it was in use. Restore the bucket.`, { number });
+      if (number === null || number < least) throw new SkuaError('manifest_invalid', `The manifest ${least} of ${objects.place} is gone: the store was removed or replaced while in use. Restore the bucket.`, { number });
       // One that was swept away between the two requests has made place for an even newer one.
       if (number > this.#newest.number && !await this.#readNewer(number)) continue;
       await this.checkLog(this.#newest);
       this.lookedAt = at;
       return { boundary: this.#newest.boundary, at };
     }
-    throw new SkuaError('manifest_invalid', `The newest manifest under ${objects.place} is listed and can't be read: check that the store lists what it holds.`, {});
+    throw new SkuaError('manifest_invalid', `The newest manifest under ${objects.place} is listed but can't be read: check that the store lists what it holds.`, {});
   }
 
   get #newest(): ObjectManifest { return this.newer ?? this.manifest; }
@@ -129,7 +129,7 @@ export abstract class Head {
     const { storeId, chunkSizeBytes } = this.manifest;
     const newer = await readManifest(objects, number, digests);
     if (newer === null) return false;
-    if (newer.storeId !== storeId || newer.chunkSizeBytes !== chunkSizeBytes) throw new SkuaError('manifest_invalid', `The manifest ${number} of ${objects.place} is that of another store: somebody replaced the store while it was in use. Start anew.`, { number });
+    if (newer.storeId !== storeId || newer.chunkSizeBytes !== chunkSizeBytes) throw new SkuaError('manifest_invalid', `The manifest ${number} of ${objects.place} belongs to another store: the store was replaced while in use. Restart.`, { number });
     if (newer.number > this.#newest.number) this.newer = newer;
     return true;
   }
@@ -157,16 +157,16 @@ export abstract class Head {
 export async function whyAnotherLog(there: ObjectStore, digests: Digests, known: () => KnownLog): Promise<string | null> {
   const newest = await newestManifest(there, digests);
   const { manifest, last } = known();
-  if (newest === null) return `it holds no log, and the log ${manifest.storeId} was in use`;
-  if (newest.storeId !== manifest.storeId) return `it holds the log ${newest.storeId}, and the log ${manifest.storeId} was in use`;
-  if (newest.number < manifest.number) return `it is an older copy: its newest manifest is ${newest.number}, and ${manifest.number} is known`;
+  if (newest === null) return `it holds no log, but the log ${manifest.storeId} was in use`;
+  if (newest.storeId !== manifest.storeId) return `it holds the log ${newest.storeId}, but the log ${manifest.storeId} was in use`;
+  if (newest.number < manifest.number) return `it is an older copy: its newest manifest is ${newest.number}, but ${manifest.number} was seen`;
   const why = last === null ? null : await whyNotInLog(there, digests, newest, last);
-  return why === null ? null : `it is an older copy, or went another way: commit ${last!.number} was seen, and ${why}`;
+  return why === null ? null : `it is an older copy, or has diverged: commit ${last!.number} was seen, but ${why}`;
 }
 
 /** Why a commit that was in the log is not in it as far as this manifest reaches, or behind it: a store that was put back to an older state would let numbers be won again. Null where it is. */
 export async function whyNotInLog(objects: ObjectStore, digests: Digests, manifest: ObjectManifest, last: LastCommit): Promise<string | null> {
-  if (manifest.boundary > last.number) return manifest.logEnd >= last.end ? null : `its files end at ${manifest.logEnd}, and this commit at ${last.end}`;
+  if (manifest.boundary > last.number) return manifest.logEnd >= last.end ? null : `its files end at ${manifest.logEnd}, but this commit ends at ${last.end}`;
   const key = commitKey(last.number);
   const bytes = await objects.get(key);
   if (bytes === null) return 'it has no such commit';

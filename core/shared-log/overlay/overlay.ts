@@ -57,7 +57,7 @@ export async function openOverlay(world: ObjectWorld, options: ObjectLogOptions,
       continue;
     }
     await discard(log, storage);
-    if (loads === LOADS_MAX) throw new SkuaError('too_busy', `The manifests of ${objects.place} change faster than the tail behind them can be read: try again later.`, { place: objects.place });
+    if (loads === LOADS_MAX) throw new SkuaError('too_busy', `The manifests of ${objects.place} change faster than the tail after them can be read: try again later.`, { place: objects.place });
   }
 }
 
@@ -69,7 +69,7 @@ async function takeTail({ objects, digests }: ObjectWorld, options: ObjectLogOpt
   // A tail that a newer manifest took in may have been removed since, and then there is nothing to tell it by but that manifest.
   if (tail.sizes.length === 0 && (await newestManifestNumber(objects)) !== manifest.number) return false;
   if (tail.sizes.length > tailCommitsMax || tail.bytes > tailBytesMax) {
-    throw new SkuaError('too_busy', `More than ${tailCommitsMax} commits or ${tailBytesMax} bytes have not been taken into files yet: the tick, which does that, does not run or is behind. Look at its log, and at its alarms.`, { commits: tail.sizes.length, commitsMax: tailCommitsMax, bytes: tail.bytes, bytesMax: tailBytesMax });
+    throw new SkuaError('too_busy', `More than ${tailCommitsMax} commits or ${tailBytesMax} bytes have not been compacted into files yet: the tick, which does that, is not running or is behind. Check its log and alarms.`, { commits: tail.sizes.length, commitsMax: tailCommitsMax, bytes: tail.bytes, bytesMax: tailBytesMax });
   }
   for await (const commit of readTail(objects, digests, tail)) await log.take(commit);
   // A chunk that is full to its last byte is complete, and its file has a footer.

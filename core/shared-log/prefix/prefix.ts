@@ -14,7 +14,7 @@ export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions):
   const { objects, digests } = world;
   const newest = await newestManifest(objects, digests);
   if (newest !== null) return asAsked(world, options, newest);
-  if (options.mustExist === true) throw new SkuaError('storage_unreachable', `There is no log in ${objects.place}, where there was one: the place was emptied, or another one lies there. A log is begun once, and never in place of one that is gone. Put it back; \`skua cluster reset\` begins a new one from a copy.`, { place: objects.place });
+  if (options.mustExist === true) throw new SkuaError('storage_unreachable', `The log that was in ${objects.place} is gone: the place was emptied or replaced. A log is never recreated in place of a lost one. Restore it, or start a new log from a replica with \`skua cluster reset\`.`, { place: objects.place });
   const chunkSizeBytes = options.chunkSizeBytes ?? CHUNK_SIZE_DEFAULT_BYTES;
   if (!Number.isInteger(chunkSizeBytes) || chunkSizeBytes < CHUNK_SIZE_MIN_BYTES || chunkSizeBytes > CHUNK_SIZE_MAX_BYTES) {
     throw new SkuaError('bad_option', `chunkSizeBytes is ${chunkSizeBytes}; it must be a whole number from ${CHUNK_SIZE_MIN_BYTES} to ${CHUNK_SIZE_MAX_BYTES}.`, { option: 'chunkSizeBytes', value: chunkSizeBytes });
@@ -33,7 +33,7 @@ export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions):
   if (outcome === 'created') return first;
   // Another instance created the prefix in the same moment.
   const other = await newestManifest(objects, digests);
-  if (other === null) throw unsuitable(objects, 'a manifest was refused because there is one, and there is none');
+  if (other === null) throw unsuitable(objects, 'a manifest was refused because one exists, but none does');
   return asAsked(world, options, other);
 }
 
@@ -71,14 +71,14 @@ export async function probe(world: Pick<ObjectWorld, 'objects' | 'ids'>): Promis
     // Whoever is told that it was late may have won: the reply of a create can be lost below the store, and its repeat finds its own work.
     const there = created === 0 ? await objects.get(key) : null;
     await objects.remove([key]);
-    if (created > 1) throw unsuitable(objects, `${created} of ${PROBE_CREATES} conditional creates of one object won`);
+    if (created > 1) throw unsuitable(objects, `${created} of ${PROBE_CREATES} conditional creates of one object succeeded`);
     // With a lost reply it can't be told that none won.
     if (created === 1) return;
-    if (unknown === 0 && there === null) throw unsuitable(objects, 'no conditional create of a new object won');
+    if (unknown === 0 && there === null) throw unsuitable(objects, 'no conditional create of a new object succeeded');
     if (tries === PROBES_MAX) throw new SkuaError('storage_unreachable', `${objects.place} does not answer conditional creates: try again when it works.`, {});
   }
 }
 
 function unsuitable(objects: ObjectStore, what: string): SkuaError {
-  return new SkuaError('prefix_unsuitable', `${objects.place} can't hold a store: ${what}. Use a server that honours If-None-Match on PUT.`, { place: objects.place });
+  return new SkuaError('prefix_unsuitable', `${objects.place} can't hold a store: ${what}. Use a server that supports If-None-Match on PUT.`, { place: objects.place });
 }

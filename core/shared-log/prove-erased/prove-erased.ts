@@ -147,7 +147,7 @@ class SearchedObjects {
   #goes(facts: FileFacts, from: number, where: string, byMs: number): FileFacts {
     const by = timestampText(Math.floor(byMs), 0);
     this.#waiting.set(facts.path, { from, by });
-    const text = `${where}, and goes until ${by}`;
+    const text = `${where}, to be removed by ${by}`;
     return from === 0 ? { ...facts, leftover: text } : { ...facts, behind: text };
   }
 }

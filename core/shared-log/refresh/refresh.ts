@@ -78,7 +78,7 @@ export class Refresher {
       else await this.catchUp();
       step = Math.min(2 * step, GALLOP_MAX);
     }
-    throw new SkuaError('too_busy', 'Others write faster than this instance can read: ask again, or spread the writes over more logs.', {});
+    throw new SkuaError('too_busy', 'Other writers are faster than this instance can read: try again, or spread the writes over more logs.', {});
   }
 
   /** Brings the newest manifest in force, and what is known to the end of the log if it was beyond that. */
@@ -112,7 +112,7 @@ export class Refresher {
     await this.freshen();
     const { key } = notFound.data;
     // A manifest's files are there before it, and a key that was dropped never comes back: it was named all the time.
-    if (typeof key === 'string' && keysOf(this.#head.manifest).has(key)) throw new SkuaError('log_corrupt', `The object ${key} is gone, though the newest manifest under ${this.#head.world.objects.place} names it. Restore it from a version or a backup of the bucket.`, { key }, notFound);
+    if (typeof key === 'string' && keysOf(this.#head.manifest).has(key)) throw new SkuaError('log_corrupt', `The object ${key} is gone, but the newest manifest under ${this.#head.world.objects.place} names it. Restore it from a version or a backup of the bucket.`, { key }, notFound);
   }
 
   /** Takes in all commits there are, by a list: at a start, and when what is known is far behind. */
@@ -142,9 +142,9 @@ export class Refresher {
       // Progress is no try.
       if (head.known > known) tries = -1;
       if (isTaken) continue;
-      if (tail === null && head.manifest.number === manifest) throw new SkuaError('log_corrupt', `Commits behind ${known} are missing under ${head.world.objects.place}, though no manifest has taken them in. Restore them from versions or a backup of the bucket.`, { known, listed: list.last });
+      if (tail === null && head.manifest.number === manifest) throw new SkuaError('log_corrupt', `Commits behind ${known} are missing under ${head.world.objects.place}, but no manifest includes them. Restore them from versions or a backup of the bucket.`, { known, listed: list.last });
     }
-    throw new SkuaError('too_busy', 'The log is taken into files faster than this instance can read it: try again.', {});
+    throw new SkuaError('too_busy', 'The log is compacted faster than this instance can read it: try again.', {});
   }
 }
 
@@ -175,7 +175,7 @@ export class Poller {
     } catch (error) {
       if (!isSkuaError(error, 'file_not_found')) throw error;
       await this.#refresher.replaced(error);
-      throw new SkuaError('too_busy', 'The subscription read files that were being replaced: subscribe again behind the last event.', {}, error);
+      throw new SkuaError('too_busy', 'The subscription read files that were being replaced: subscribe again after the last event.', {}, error);
     } finally {
       this.#leave();
     }
@@ -208,7 +208,7 @@ export class Poller {
         await this.#refresher.refresh();
         wasFailing = false;
       } catch (error) {
-        if (!wasFailing) this.#log.warn('Other writers\' events could not be asked for; whoever waits for them waits on.', { error });
+        if (!wasFailing) this.#log.warn('Could not check for events of other writers; their subscribers keep waiting.', { error });
         wasFailing = true;
       }
     }

@@ -49,7 +49,7 @@ export class ObjectFailures implements SharedFailures {
       return await this.#count(folder);
     } catch (error) {
       // The process still counts by itself, and whoever can't reach the store reads no users either.
-      log.warn('a failed login could not be counted together with those of other processes', { error: String(error) });
+      log.warn('a failed login could not be counted across processes', { error: String(error) });
       return false;
     }
   }

@@ -61,7 +61,7 @@ function tailOf({ place }: ObjectStore, from: number, infos: readonly ObjectInfo
   if (infos.length > 0 && numberIn(infos[0]!) !== from) return null;
   let bytes = 0;
   infos.forEach((info, i) => {
-    if (numberIn(info) !== from + i) throw new SkuaError('log_corrupt', `Commit ${from + i} is missing under ${place}, though there are later ones: restore it from a version or a backup of the bucket.`, { number: from + i });
+    if (numberIn(info) !== from + i) throw new SkuaError('log_corrupt', `Commit ${from + i} is missing under ${place}, although there are later ones: restore it from a version or a backup of the bucket.`, { number: from + i });
     bytes += info.sizeBytes;
   });
   return { from, sizes: infos.map(({ sizeBytes }) => sizeBytes), bytes };
@@ -94,7 +94,7 @@ export async function listBehind(world: Pick<ObjectWorld, 'objects' | 'clock'>, 
     }
     if (!page.isMore) return { last, at, hasGap: false };
     after = page.last;
-    if (last - known >= TAIL_COMMITS_MAX) throw new SkuaError('too_busy', `More than ${TAIL_COMMITS_MAX} commits have not been taken into files yet: the tick, which does that, does not run. Look at its log, and at its alarms.`, { commits: last - known, commitsMax: TAIL_COMMITS_MAX });
+    if (last - known >= TAIL_COMMITS_MAX) throw new SkuaError('too_busy', `More than ${TAIL_COMMITS_MAX} commits have not been compacted into files yet: the tick, which does that, is not running. Check its log and alarms.`, { commits: last - known, commitsMax: TAIL_COMMITS_MAX });
   }
 }
 
@@ -142,7 +142,7 @@ export async function* readTail(objects: ObjectStore, digests: Digests, tail: Ta
     const span = Math.min(end, (Math.floor(next / CARRY_SPAN_COMMITS) + 1) * CARRY_SPAN_COMMITS);
     const last = lastWithin(tail, next, span);
     const batch = await commitsBetween({ objects, digests }, next, last);
-    if (batch === null) throw new SkuaError('commit_lost', `A commit from ${next} to ${last} has been removed while it was read: a newer manifest has taken it in. Begin again with that.`, { from: next, to: last });
+    if (batch === null) throw new SkuaError('commit_lost', `A commit from ${next} to ${last} was removed while being read: a newer manifest includes it. Start again with that.`, { from: next, to: last });
     yield* batch;
     next += batch.length;
   }

@@ -94,7 +94,7 @@ export async function tellOfErasure(world: ObjectWorld, store: ScavengeStore, co
 }
 
 function tooLarge(bytes: number, limit: number): SkuaError {
-  return new SkuaError('scavenge_state_too_large', `The scavenge database has ${bytes} bytes and may have ${limit} on object storage: scavenge this store on a node, or split it.`, { bytes, limit });
+  return new SkuaError('scavenge_state_too_large', `The scavenge database has ${bytes} bytes and the limit on object storage is ${limit}: scavenge this store on a node, or split it.`, { bytes, limit });
 }
 
 class Slice {
@@ -193,13 +193,13 @@ class Slice {
     }
     if (hasAll || isComplete()) return;
     this.#run?.stop('interrupted');
-    throw new SkuaError('aborted', 'The tail is too long to be taken over at once: the scavenge goes on with the next tick.');
+    throw new SkuaError('aborted', 'The tail is too long to be compacted at once: the scavenge continues with the next tick.');
   }
 
   /** An outage ends the slice and not the run. */
   #failed(error: unknown, pardoned?: ErrorCode): never {
     if (isSkuaError(error) && (OUTAGES.has(error.code) || error.code === pardoned)) {
-      this.#parts.world.log.warn('SCAVENGING: this part of the run ends early; the next tick goes on.', { error });
+      this.#parts.world.log.warn('SCAVENGING: this part of the run ends early; the next tick continues.', { error });
       this.#run?.stop('interrupted');
     }
     throw error;

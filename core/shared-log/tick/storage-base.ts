@@ -78,7 +78,7 @@ export class BaseFile {
     if (source instanceof Uint8Array) return source.subarray(from - part.from, to - part.from);
     const length = to - from;
     const bytes = await this.#objects.get(source.key, { from: source.offset + from - part.from, length });
-    if (bytes === null) throw new SkuaError('io_error', `The object ${source.key}, which holds ${path}, is gone: a newer manifest has dropped it, and this work took longer than it stays. Begin again with the newest manifest.`, { path, key: source.key });
+    if (bytes === null) throw new SkuaError('io_error', `The object ${source.key}, which holds ${path}, is gone: a newer manifest has dropped it, and this work took longer than it is kept. Start again with the newest manifest.`, { path, key: source.key });
     if (bytes.length !== length) throw new SkuaError('io_error', `The object ${source.key}, which holds ${path}, is too short: ${bytes.length} of ${length} bytes from ${from}. Restore it from a backup.`, { path, key: source.key, offset: from });
     return bytes;
   }

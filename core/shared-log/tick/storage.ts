@@ -175,7 +175,7 @@ function baseFilesOf(manifest: ObjectManifest, objects: ObjectStore): Map<string
       continue;
     }
     const bytes = decodeBase64(inline ?? '');
-    if (bytes === null || bytes.length !== sizeBytes) throw new SkuaError('manifest_invalid', `Manifest ${manifest.number} has ${name} in itself, and its ${sizeBytes} bytes can't be read: restore the manifest from a backup.`, { number: manifest.number, path: name });
+    if (bytes === null || bytes.length !== sizeBytes) throw new SkuaError('manifest_invalid', `Manifest ${manifest.number} contains ${name}, but its ${sizeBytes} bytes can't be read: restore the manifest from a backup.`, { number: manifest.number, path: name });
     base.set(name, BaseFile.ofBytes(objects, bytes));
   }
   return base;

@@ -100,7 +100,7 @@ class Verification {
   }
 
   readonly #tellStrangers = ({ count, first, place }: Strangers): void => {
-    this.#said.push({ kind: 'note', code: 'stranger', file: first, message: `${count === 1 ? 'An object' : `${count} objects`} in ${place}, ${first}${count === 1 ? '' : ' first'}, ${count === 1 ? 'has a name' : 'have names'} that none of the log's own has there: passed over, and never removed.` });
+    this.#said.push({ kind: 'note', code: 'stranger', file: first, message: `${count === 1 ? 'An object' : `${count} objects`} in ${place}, ${first}${count === 1 ? '' : ' first'}, ${count === 1 ? 'has a name' : 'have names'} unknown to the log: skipped, and never removed.` });
   };
 
   /** Reads all that there are; gives the newest, or null when that is none. */
@@ -116,7 +116,7 @@ class Verification {
       if (bytes === null && i > 0) return;
       this.#sum.manifests++;
       try {
-        if (bytes === null) throw new SkuaError('manifest_invalid', `The manifest ${key} is listed and can't be read.`, { key });
+        if (bytes === null) throw new SkuaError('manifest_invalid', `The manifest ${key} is listed but can't be read.`, { key });
         const manifest = decodeManifest(key, manifestNumberOf(key)!, bytes, digests);
         if (i === 0) newest = manifest;
       } catch (error) {
@@ -140,7 +140,7 @@ class Verification {
     if (wrong.length > 0) await this.#refuseNewer(manifest);
     for (const [key, { name, sizeBytes }] of wrong) {
       const found = there.get(key);
-      if (found === undefined) this.#error('object_missing', key, `The object ${key}, which holds ${name}, is gone, though the newest manifest names it. Restore it from a version or a backup of the bucket.`);
+      if (found === undefined) this.#error('object_missing', key, `The object ${key}, which holds ${name}, is gone, but the newest manifest names it. Restore it from a version or a backup of the bucket.`);
       else this.#error('object_size', key, `The object ${key}, which holds ${name}, has ${found} bytes instead of ${sizeBytes}. Restore it from a version or a backup of the bucket.`);
     }
     const waiting = new Set(dropped.map(({ key }) => key));
@@ -177,7 +177,7 @@ class Verification {
     const parts = [...(ongoing?.segments ?? []).map(({ key, from, to, crc32 }) => ({ key, crc32, sizeBytes: to - from, what: `positions ${from} to ${to} of ${ongoing!.name}` })), ...(state === undefined || state.key === null ? [] : [{ key: state.key, crc32: state.crc32, sizeBytes: state.sizeBytes, what: state.name }])];
     for (const { key, crc32, sizeBytes, what } of parts) {
       if (crc32 === undefined) {
-        this.#note('unprotected', key, `The object ${key} (${what}, ${sizeBytes} bytes) has no checksum, as an older version wrote it: a changed byte is found only where it breaks a record. The next tick that rewrites it gives it one.`);
+        this.#note('unprotected', key, `The object ${key} (${what}, ${sizeBytes} bytes) has no checksum, as an older version wrote it: a changed byte is detected only if it breaks a record. The next tick that rewrites it gives it one.`);
         continue;
       }
       let found = 0;
@@ -186,7 +186,7 @@ class Verification {
         if (bytes === null) return;
         found = digests.crc32(bytes, found);
       }
-      if (found !== crc32) this.#error('crc_mismatch', key, `The object ${key} (${what}) does not match its checksum: some byte has changed since it was written. Restore it from a version or a backup of the bucket.`);
+      if (found !== crc32) this.#error('crc_mismatch', key, `The object ${key} (${what}) does not match its checksum: it has changed since it was written. Restore it from a version or a backup of the bucket.`);
     }
   }
 
@@ -241,7 +241,7 @@ class Verification {
   async #refuseNewer({ number }: ObjectManifest): Promise<void> {
     const { objects } = this.#options.world;
     if ((await newestManifestNumber(objects)) === number) return;
-    throw new SkuaError('too_busy', `Objects of ${objects.place} were replaced and removed while they were checked. Check again; a large store best when no scavenge runs.`, { place: objects.place });
+    throw new SkuaError('too_busy', `Objects of ${objects.place} were replaced and removed while being checked. Check again, for a large store preferably when no scavenge runs.`, { place: objects.place });
   }
 }
 

@@ -81,7 +81,7 @@ export class ViewHead extends Head implements CurrentView {
   checkRoom(): void {
     if (!this.#isFull) return;
     const { tailCommits, tailBytes } = this.view;
-    throw new SkuaError('too_busy', `${tailCommits} commits with ${tailBytes} bytes have not been taken into files yet, which is the limit: the tick, which does that, does not run or does not keep up. Look at its log, and at its alarms.`, { commits: tailCommits, commitsMax: this.#commitsMax, bytes: tailBytes, bytesMax: this.#bytesMax });
+    throw new SkuaError('too_busy', `${tailCommits} commits with ${tailBytes} bytes have not been compacted into files yet, which is the limit: the tick, which does that, is not running or can't keep up. Check its log and alarms.`, { commits: tailCommits, commitsMax: this.#commitsMax, bytes: tailBytes, bytesMax: this.#bytesMax });
   }
 
   get #isFull(): boolean { return this.view.tailCommits >= this.#commitsMax || this.view.tailBytes >= this.#bytesMax; }

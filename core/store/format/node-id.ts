@@ -21,7 +21,7 @@ export async function readNodeId(storage: Storage): Promise<string | null> {
   } finally {
     await file.close();
   }
-  throw new SkuaError('checkpoint_corrupt', `${NODE_ID_FILE} holds no UUID. Put back the id that the backups of this node name (\`skua backup list\`), or delete the file: the next start makes a new id, and the next backup has to be a full one.`, { file: NODE_ID_FILE, offset: 0 });
+  throw new SkuaError('checkpoint_corrupt', `${NODE_ID_FILE} is not a UUID. Put back the id that the backups of this node have (\`skua backup list\`), or delete the file: the next start creates a new id, and the next backup will be a full one.`, { file: NODE_ID_FILE, offset: 0 });
 }
 
 /** The id of a data directory, which gets one where it has none. */

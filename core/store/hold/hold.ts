@@ -97,7 +97,7 @@ export function holdOf(source: BackupSource): StoreHold {
 }
 
 export function holdEnded(holdId?: string): SkuaError {
-  return new SkuaError('hold_not_found', 'There is no such hold on the files of this node, or it has ended: begin a new one with POST /admin/backup/hold.', holdId === undefined ? {} : { holdId });
+  return new SkuaError('hold_not_found', 'There is no such hold on the files of this node, or it has ended: start a new one with POST /admin/backup/hold.', holdId === undefined ? {} : { holdId });
 }
 
 /** Holds that may exist at once. */
@@ -151,7 +151,7 @@ export class Holds {
   /** Rejects with `too_busy` (data: limit), `store_closed`, and what beginning a hold of the store rejects with. */
   async begin(): Promise<HoldView> {
     if (this.#isClosed) throw closed();
-    if (this.#held.size + this.#beginning >= HOLDS_MAX) throw new SkuaError('too_busy', `${HOLDS_MAX} backups hold the files of this node already: wait until one has ended.`, { limit: HOLDS_MAX });
+    if (this.#held.size + this.#beginning >= HOLDS_MAX) throw new SkuaError('too_busy', `${HOLDS_MAX} backups already hold the files of this node: wait until one has finished.`, { limit: HOLDS_MAX });
     this.#beginning++;
     try {
       const hold = await this.#parts.take();
@@ -187,7 +187,7 @@ export class Holds {
 
   async #expire(held: Held): Promise<void> {
     if (!this.#held.has(held.holdId)) return;
-    this.#parts.log.warn('a hold on the files of this node was not used any more and has ended', { holdId: held.holdId, unusedSeconds: HOLD_MS / 1_000 });
+    this.#parts.log.warn('an unused hold on the files of this node has ended', { holdId: held.holdId, unusedSeconds: HOLD_MS / 1_000 });
     await this.#end(held);
   }
 
@@ -244,5 +244,5 @@ export class Holds {
 }
 
 function closed(): SkuaError {
-  return new SkuaError('store_closed', 'The node is stopping: no backup can hold its files any more.');
+  return new SkuaError('store_closed', 'The node is stopping: no backup can hold its files.');
 }

@@ -184,7 +184,7 @@ interface DirectoryWorld {
 export async function snapshotOfDirectory(world: DirectoryWorld): Promise<BackupSource> {
   const { storage, digests, ids } = world;
   if (parseChunkFileNames(await storage.list('')).length === 0) {
-    throw new SkuaError('file_not_found', 'There is no chunk file in this directory, so it is no data directory. Check the path given with --db.', { path: '' });
+    throw new SkuaError('file_not_found', 'There is no chunk file in this directory, so it is not a data directory. Check the path given with --db.', { path: '' });
   }
   const lock = await storage.lock();
   try {

@@ -123,7 +123,7 @@ export async function* piecesOf(file: StorageFile, from: number, to: number, { p
       await onPiece?.();
       const bytes: Uint8Array = await coming;
       const wanted = Math.min(pieceBytes, to - at);
-      if (bytes.length !== wanted) throw new SkuaError('io_error', `${file.path} ended at ${at + bytes.length}, before the ${to} bytes that it had when the backup began. Begin the backup anew.`, { path: file.path });
+      if (bytes.length !== wanted) throw new SkuaError('io_error', `${file.path} ended at ${at + bytes.length}, before the ${to} bytes that it had when the backup started. Start the backup again.`, { path: file.path });
       at += wanted;
       coming = at < to ? readAt(at) : null;
       yield bytes;

@@ -172,7 +172,7 @@ export function eachRecord(records: Uint8Array, start: number, frame: RecordFram
   for (let at = 0; at < records.length;) {
     const length = at + FRAME_BYTES <= records.length ? i32(records, at) : -1;
     if (!isRecordLength(length) || at + length + FRAME_BYTES > records.length || takeFrame(frame, records, at, length, start + at) !== FRAME_SOUND) {
-      throw new SkuaError('log_corrupt', `A commit holds something that is no record at position ${start + at} of the log (offset ${at} of its records). Restore the commit object from a version or a backup of the bucket.`, { position: start + at, offset: at });
+      throw new SkuaError('log_corrupt', `A commit holds no valid record at position ${start + at} of the log (offset ${at} of its records). Restore the commit object from a version or a backup of the bucket.`, { position: start + at, offset: at });
     }
     visit(frame);
     at += length + FRAME_BYTES;

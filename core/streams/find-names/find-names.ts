@@ -70,7 +70,7 @@ export class StreamNames {
 
   /** One slice. Errors: `too_busy`, `invalid_position`. */
   async find(wanted: NamesWanted): Promise<NamesSlice> {
-    if (this.#underWay >= SLICES_MAX) throw new SkuaError('too_busy', `${SLICES_MAX} searches for names of streams are under way already: try again in a moment.`, { limit: SLICES_MAX });
+    if (this.#underWay >= SLICES_MAX) throw new SkuaError('too_busy', `${SLICES_MAX} stream name searches are already in progress: try again in a moment.`, { limit: SLICES_MAX });
     this.#underWay++;
     try {
       return await this.#find(wanted);

@@ -63,7 +63,7 @@ interface Oddity {
 
 /** What the value of a known key must be. */
 const VALUES: Readonly<Record<string, string>> = {
-  $maxCount: 'a whole number of events, such as 100', $maxAge: 'a whole number of seconds, such as 3600', $tb: 'a whole number, that of the first event to keep',
+  $maxCount: 'a whole number of events, such as 100', $maxAge: 'a whole number of seconds, such as 3600', $tb: 'a whole number, the number of the first event to keep',
   $cacheControl: 'a whole number of seconds, such as 10', $tmp: 'true or false',
 };
 /** Keys as they are sought without regard to case: what differs only by that was meant to be the key. */
@@ -93,7 +93,7 @@ export function checkMeaning(stream: string, events: readonly NewEvent[]): SkuaE
 
 function oddityOfMetadata(data: Uint8Array, isJson: boolean): Oddity | null {
   const members = isJson ? jsonMembers(decodeText(data)) : null;
-  if (members === null) return { key: null, mustBe: 'a JSON object that is sent as JSON, such as {"$maxCount": 100}, or {} for none' };
+  if (members === null) return { key: null, mustBe: 'a JSON object sent as JSON, such as {"$maxCount": 100}, or {} for none' };
   const out: Mutable<StreamMetadata> = {};
   for (const member of members) {
     const { key, raw } = member;
@@ -137,7 +137,7 @@ export function ignoredMetadata(data: Uint8Array, recordVersion: number): readon
   if (data.length === 0) return [];
   const text = decodeText(data);
   const members = jsonMembers(text);
-  if (members === null) return [{ key: null, value: shown(text), why: 'this is no JSON object, so nothing is limited, and administrators only are let in' }];
+  if (members === null) return [{ key: null, value: shown(text), why: 'this is not a JSON object, so nothing is limited and only administrators have access' }];
   const ignored: IgnoredMetadata[] = [];
   const heeded: JsonMember[] = [];
   let spoilt: string | null = null;
@@ -145,22 +145,22 @@ export function ignoredMetadata(data: Uint8Array, recordVersion: number): readon
     const { key, raw } = member;
     const tell = (why: string) => ignored.push({ key, value: shown(raw), why });
     const out: Mutable<StreamMetadata> = {};
-    if (isMisspelt(key)) tell(`this key means nothing: it must be spelt ${meantBy(key)}`);
+    if (isMisspelt(key)) tell(`unknown key: it must be spelt ${meantBy(key)}`);
     else if (key === '$acl') {
       const odd = oddityOfList(key, raw);
       if (odd === null) continue;
-      tell(`${odd.key} must be ${odd.mustBe}; until then administrators only are let in`);
+      tell(`${odd.key} must be ${odd.mustBe}; until then only administrators have access`);
       spoilt ??= key;
     } else if (!takeMember(member, recordVersion, out)) {
       tell(`it must be ${VALUES[key]!}`);
       spoilt ??= key;
     } else if (KEYS.includes(key)) {
       if (Object.keys(out).length > 0) heeded.push(member);
-      else tell(key === '$tb' ? 'a number below 0 truncates nothing' : 'only numbers above 0 count');
+      else tell(key === '$tb' ? 'a number below 0 truncates nothing' : 'only numbers above 0 have an effect');
     }
   }
   // One value of the wrong type takes all the others with it, but for the access list.
-  if (spoilt !== null) for (const { key, raw } of heeded) ignored.push({ key, value: shown(raw), why: `it is right, but counts for nothing beside ${spoilt}, which can't be understood` });
+  if (spoilt !== null) for (const { key, raw } of heeded) ignored.push({ key, value: shown(raw), why: `it is valid, but has no effect because ${spoilt} is invalid` });
   return ignored.slice(0, IGNORED_MAX);
 }
 
@@ -171,7 +171,7 @@ function shown(text: string): string {
 function oddityOfList(key: string, raw: string): Oddity | null {
   if (parseAccessList(raw) !== null) return null;
   for (const member of jsonMembers(raw) ?? []) {
-    if (!Object.hasOwn(ACL_KEYS, member.key)) return { key: `${key}.${member.key}`, mustBe: 'left out: a list of rights has $r, $w, $d, $mr and $mw and nothing else' };
+    if (!Object.hasOwn(ACL_KEYS, member.key)) return { key: `${key}.${member.key}`, mustBe: 'ignored: an access list has only $r, $w, $d, $mr and $mw' };
     if (rolesOf(member.raw) === undefined) return { key: `${key}.${member.key}`, mustBe: NAMES };
   }
   return { key, mustBe: LISTS };

@@ -40,7 +40,7 @@ function invalid(name: string, why: string): SkuaError {
 /** Refuses names that no stream can have. Foreign data may hold names that we would not write, so reading asks no more. */
 export function checkReadableName(name: string): SkuaError | null {
   if (name === '' || name === '$$') return invalid(name, 'is empty: name a stream');
-  if (!name.isWellFormed()) return invalid(name, 'is no valid Unicode text: remove the lone surrogate');
+  if (!name.isWellFormed()) return invalid(name, 'is not valid Unicode: remove the lone surrogate');
   return null;
 }
 
@@ -49,11 +49,11 @@ export function checkWritableName(name: string): SkuaError | null {
   const unreadable = checkReadableName(name);
   if (unreadable !== null) return unreadable;
   if (name.length > STREAM_NAME_LENGTH_MAX) return invalid(name, `is longer than ${STREAM_NAME_LENGTH_MAX} characters: shorten it`);
-  if (name === '.' || name === '..') return invalid(name, 'would be lost in an address: choose another');
-  if (name === '$all' || name.startsWith('$mem-')) return invalid(name, 'is reserved for a stream that is only read: choose another');
+  if (name === '.' || name === '..') return invalid(name, 'can\'t be used in URLs: choose another');
+  if (name === '$all' || name.startsWith('$mem-')) return invalid(name, 'is reserved for a read-only stream: choose another');
   for (let i = 0; i < name.length; i++) {
     const unit = name.charCodeAt(i);
-    if (unit < 32 || unit === 127) return invalid(name, 'holds a control character: remove it');
+    if (unit < 32 || unit === 127) return invalid(name, 'has a control character: remove it');
   }
   if (isMetastreamOfMetastream(name)) {
     return new SkuaError('access_denied', `${name} would be metadata of a metadata stream, which is fixed: write to ${originalOf(name)} instead.`, { stream: name });
@@ -62,7 +62,7 @@ export function checkWritableName(name: string): SkuaError | null {
 }
 
 export function deletedError(stream: string): SkuaError {
-  return new SkuaError('stream_deleted', `The stream ${stream} was deleted for ever: use another name.`, { stream });
+  return new SkuaError('stream_deleted', `The stream ${stream} was hard-deleted: use another name.`, { stream });
 }
 
 export function notFoundError(stream: string): SkuaError {
@@ -83,5 +83,5 @@ export function utf8Length(text: string): number {
 
 /** Refuses what is no event number. */
 export function checkNumber(number: number): void {
-  if (!Number.isSafeInteger(number) || number < 0) throw new SkuaError('invalid_event_number', `${number} is no event number: give a whole number from 0.`, { number });
+  if (!Number.isSafeInteger(number) || number < 0) throw new SkuaError('invalid_event_number', `${number} is not an event number: give a whole number from 0.`, { number });
 }

@@ -106,7 +106,7 @@ export class ConnectorCache implements ActiveConnectors {
       try {
         await drain(active);
       } catch (error) {
-        this.#parts.log.error('what a connector had accepted could not be finished', { connectorId: active.connectorId, error });
+        this.#parts.log.error('accepted calls of a connector could not be completed', { connectorId: active.connectorId, error });
       }
     }
     this.#parts.onStopped(active.connectorId);

@@ -73,7 +73,7 @@ export class ConnectorCommands {
   }
 
   #warned(connectorId: string, warnings: readonly string[]): readonly string[] {
-    for (const warning of warnings) this.#parts.log.warn('a connector was configured in a way that deserves a warning', { connectorId, warning });
+    for (const warning of warnings) this.#parts.log.warn('a connector was configured with a warning', { connectorId, warning });
     return warnings;
   }
 
@@ -105,9 +105,9 @@ export class ConnectorCommands {
     await changing(async () => {
       const entry = await cache.load(connectorId);
       const now = entry.record;
-      if (now?.activation?.number !== activation) throw new SkuaError('connector_state', `Connector ${quoted(connectorId)} was stopped or deleted while it started.`, { connectorId });
+      if (now?.activation?.number !== activation) throw new SkuaError('connector_state', `Connector ${quoted(connectorId)} was stopped or deleted while it was starting.`, { connectorId });
       if (now.state === 'CONNECTOR_STATE_RUNNING') return;
-      if (now.state !== 'CONNECTOR_STATE_ACTIVATING') throw wrongState(now, 'was stopped while it started');
+      if (now.state !== 'CONNECTOR_STATE_ACTIVATING') throw wrongState(now, 'was stopped while it was starting');
       const event = failure === null ? stateChanged(RUNNING, connectorId, clock.nowMs()) : failed(connectorId, errorDetails(failure), clock.nowMs());
       await this.#append(connectorId, entry.version, event);
     });
@@ -213,7 +213,7 @@ export class ConnectorCommands {
 
   async #present(connectorId: string): Promise<Present> {
     const entry = await this.#parts.cache.load(connectorId);
-    if (entry.record === null || entry.record.deletedMs !== null) throw new SkuaError('connector_not_found', `There is no connector ${quoted(connectorId)} any more.`, { connectorId });
+    if (entry.record === null || entry.record.deletedMs !== null) throw new SkuaError('connector_not_found', `The connector ${quoted(connectorId)} no longer exists.`, { connectorId });
     // A copy: the entry goes on with the stream, while a decision is made from one state.
     return { ...entry, record: entry.record };
   }
@@ -228,7 +228,7 @@ export class ConnectorCommands {
 }
 
 function expectFree(connectorId: string, { record }: Entry): void {
-  if (record !== null && record.deletedMs === null) throw new SkuaError('connector_exists', `There is a connector ${quoted(connectorId)} already: choose another id, or delete that one first.`, { connectorId });
+  if (record !== null && record.deletedMs === null) throw new SkuaError('connector_exists', `The connector ${quoted(connectorId)} already exists: choose another id, or delete that one first.`, { connectorId });
 }
 
 function wrongState({ connectorId, state }: ConnectorRecord, what: string): SkuaError {
@@ -250,9 +250,9 @@ class Turns {
 
   /** Errors: `store_closed`, `too_busy`, and what the command fails with. */
   take<T>(connectorId: string, command: () => Promise<T>): Promise<T> {
-    if (this.#isClosed) return Promise.reject(new SkuaError('store_closed', 'The node is stopping and takes no more commands for connectors.'));
+    if (this.#isClosed) return Promise.reject(new SkuaError('store_closed', 'The node is stopping and accepts no more commands for connectors.'));
     const queue = this.#queues.get(connectorId) ?? { last: Promise.resolve(), length: 0 };
-    if (queue.length >= COMMANDS_QUEUED_MAX) return Promise.reject(new SkuaError('too_busy', `Too many commands for connector '${shown(connectorId)}' wait for each other. Try again.`));
+    if (queue.length >= COMMANDS_QUEUED_MAX) return Promise.reject(new SkuaError('too_busy', `Too many commands for connector '${shown(connectorId)}' are waiting. Try again.`));
     this.#queues.set(connectorId, queue);
     queue.length++;
     const result = queue.last.then(command).finally(() => {

@@ -85,7 +85,7 @@ class Registry implements RunningConnectors {
       try {
         await this.#commands.goOn(connectorId);
       } catch (error) {
-        this.#log.error('a connector could not be brought back', { connectorId, error });
+        this.#log.error('a connector could not be restored', { connectorId, error });
       }
     }
     await this.#commands.idle();

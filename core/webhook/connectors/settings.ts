@@ -63,7 +63,7 @@ function parseScript(fields: SettingFields): string {
   }
   const bytes = decodeBase64(text);
   const script = bytes === null ? null : decodeUtf8(bytes);
-  if (script === null) fields.violate(name, 'Not the Base64 of a text in UTF-8. Encode the script with Base64.');
+  if (script === null) fields.violate(name, 'Not Base64 of UTF-8 text. Encode the script with Base64.');
   else if (bytes!.length > SCRIPT_BYTES_MAX) fields.violate(name, `The script is longer than ${SCRIPT_BYTES_MAX} bytes.`);
   else if (script.trim() === '') fields.violate(name, 'The script is empty. It must define route(request).');
   return script ?? '';
@@ -76,7 +76,7 @@ function parseSkippedStatus(fields: SettingFields): SkippedStatus {
   const text = fields.text(name);
   if (text === null) return SKIPPED_STATUS;
   const status = SKIPPED_STATUSES.find((each) => String(each) === text);
-  if (status === undefined) fields.violate(name, `Give ${SKIPPED_STATUSES.slice(0, -1).join(', ')} or ${SKIPPED_STATUSES.at(-1)}: what senders are answered whose call the script skips.`);
+  if (status === undefined) fields.violate(name, `Give ${SKIPPED_STATUSES.slice(0, -1).join(', ')} or ${SKIPPED_STATUSES.at(-1)}: the answer to calls that the script skips.`);
   return status ?? SKIPPED_STATUS;
 }
 
@@ -100,10 +100,10 @@ function parseSecrets(fields: SettingFields): readonly Secret[] {
   const named = [...(first === undefined ? [] : [{ name: 'signature:secret', value: first }]), ...listOf(fields.settings, 'signature:secrets')];
   for (const { name, value } of named) {
     if (value === '') fields.violate(name, 'The secret is empty.');
-    else if (value.length > SECRET_LENGTH_MAX || !value.isWellFormed()) fields.violate(name, `The secret is no text of at most ${SECRET_LENGTH_MAX} characters.`);
+    else if (value.length > SECRET_LENGTH_MAX || !value.isWellFormed()) fields.violate(name, `The secret must be a string of at most ${SECRET_LENGTH_MAX} characters.`);
   }
   if (fields.settings.get('signature:secrets')) fields.violate('signature:secrets', 'Give a list, or signature:secrets:0 and on.');
-  if (named.length > SECRETS_MAX) fields.violate('signature:secrets', `At most ${SECRETS_MAX} secrets are possible.`);
+  if (named.length > SECRETS_MAX) fields.violate('signature:secrets', `At most ${SECRETS_MAX} secrets are allowed.`);
   return named;
 }
 
@@ -111,8 +111,8 @@ function parseSignature(fields: SettingFields, secrets: readonly Secret[]): Sign
   if (![...fields.settings.keys()].some((name) => name.startsWith('signature:'))) return null;
   const before = fields.violations.length;
   const scheme = fields.text('signature:scheme');
-  if (scheme === null) fields.violate('signature:scheme', 'Missing. Name the scheme by which the sender signs.');
-  if (secrets.length === 0) fields.violate('signature:secret', 'Missing. Give the secret that is shared with the sender, or leave all of signature out.');
+  if (scheme === null) fields.violate('signature:scheme', 'Missing. Name the signature scheme of the sender.');
+  if (secrets.length === 0) fields.violate('signature:secret', 'Missing. Give the secret that is shared with the sender, or leave out all of signature.');
   const signature: SignatureSettings = {
     scheme: scheme ?? '',
     timestampToleranceMs: fields.timeSpan('signature:timestampTolerance', TIMESTAMP_TOLERANCE_MS, 0, TIMESTAMP_TOLERANCE_MAX_MS),
@@ -161,14 +161,14 @@ function refusalOfAllowed(value: string): string | null {
   const name = value.endsWith('*') ? value.slice(0, -1) : value;
   if (value === '') return 'Give the name of a stream.';
   if (name.startsWith('$')) return 'Only the system may write to streams that begin with $.';
-  if (name.includes('*')) return 'A * may stand at the end only, for all streams that begin so.';
-  return name === '' || checkWritableName(name) === null ? null : `'${shown(value).toWellFormed()}' is no name of a stream that can be written.`;
+  if (name.includes('*')) return 'A * is allowed only at the end, for all streams with that prefix.';
+  return name === '' || checkWritableName(name) === null ? null : `'${shown(value).toWellFormed()}' is not a valid stream name.`;
 }
 
 /** What is allowed and yet worth a warning to whoever configures it. */
 export function warningsOf({ signature, streams }: WebhookSettings): readonly string[] {
   if (signature !== null || streams !== null) return [];
-  return ['Calls are not signed, and the setting streams is absent: whoever reaches this connector can write to every stream that its script can name, that does not begin with $, and whose access list lets everybody or this connector write. Add a signature, or name in streams where it may write.'];
+  return ['Calls are not signed, and the setting streams is absent: anyone who can reach this connector can write to every stream that its script can name, that does not start with $, and whose access list allows everyone or this connector to write. Add a signature, or list the allowed streams in streams.'];
 }
 
 function parseDeduplication(fields: SettingFields): DeduplicationSettings {
@@ -223,7 +223,7 @@ class SettingFields {
     if (text === null) return otherwise;
     const match = TIME_SPAN.exec(text);
     if (match === null) {
-      this.violate(name, `'${shown(text)}' is no time span. Write hh:mm:ss, as 00:00:30.`);
+      this.violate(name, `'${shown(text)}' is not a time span. Write hh:mm:ss, such as 00:00:30.`);
       return otherwise;
     }
     const [, days = '0', hours, minutes, seconds, fraction = '0'] = match;
@@ -235,7 +235,7 @@ class SettingFields {
   /** Lower-cased; null when absent or empty. */
   headerName(name: string): string | null {
     const text = this.text(name);
-    if (text !== null && !HEADER_NAME.test(text)) this.violate(name, `'${shown(text)}' is no name of a header.`);
+    if (text !== null && !HEADER_NAME.test(text)) this.violate(name, `'${shown(text)}' is not a header name.`);
     return text?.toLowerCase() ?? null;
   }
 }

@@ -29,7 +29,7 @@ function connectorStream(connectorId: string): string {
 
 /** Changes a connector, again from reading on where others do so, too. Errors: `too_busy` when that goes on. */
 export function changing<T>(attempt: () => Promise<T>): Promise<T> {
-  return retryConflicts(attempt, (error) => new SkuaError('too_busy', 'The connector is being changed by others again and again. Try again.', {}, error));
+  return retryConflicts(attempt, (error) => new SkuaError('too_busy', 'The connector keeps being changed by others. Try again.', {}, error));
 }
 
 export interface LoadedConnector {
@@ -79,7 +79,7 @@ export class ConnectorStreams {
 
   /** All at once. Errors: `wrong_expected_version`. */
   async append(connectorId: string, expected: number, ...events: readonly ConnectorEvent[]): Promise<void> {
-    if (expected === TOMBSTONE) throw new SkuaError('invalid_connector', `The stream of the connector ${connectorId} was deleted for ever: choose another id.`, { violations: [{ field: 'connectorId', description: 'Its stream was deleted for ever.' }] });
+    if (expected === TOMBSTONE) throw new SkuaError('invalid_connector', `The stream of the connector ${connectorId} was hard-deleted: choose another id.`, { violations: [{ field: 'connectorId', description: 'Its stream was hard-deleted.' }] });
     await this.#store.append(connectorStream(connectorId), expected, events.map(({ type, data, metadata }) => this.#event(type, eventBytes(data), eventBytes(metadata))));
   }
 
@@ -113,7 +113,7 @@ export class ConnectorStreams {
       if (ids.has(connectorId)) return;
       const { version } = this.#known;
       if (ids.size >= CONNECTOR_IDS_MAX) {
-        throw new SkuaError('invalid_connector', `There have been ${CONNECTOR_IDS_MAX} connectors: use the id of a deleted one again.`, { violations: [{ field: 'connectorId', description: `At most ${CONNECTOR_IDS_MAX} ids are possible, those of deleted connectors included.` }] });
+        throw new SkuaError('invalid_connector', `There have been ${CONNECTOR_IDS_MAX} connectors: reuse the id of a deleted one.`, { violations: [{ field: 'connectorId', description: `At most ${CONNECTOR_IDS_MAX} ids are allowed, including those of deleted connectors.` }] });
       }
       if (version < 0) await this.#limitSnapshots();
       const data = { connectorIds: [...ids, connectorId], timestamp: timeText(this.#clock.nowMs()) };

@@ -36,7 +36,7 @@ export function nameOf(connectorId: string, given: string | null): string {
   // Ids may be shorter than other names, and what a connector is called can always be given again.
   if (name === '' || name === connectorId) return connectorId;
   if (name.length < NAME_LENGTH_MIN || name.length > NAME_LENGTH_MAX) throw invalidConnector([{ field: 'name', description: 'name must be between 3 and 50 characters long' }]);
-  if (!name.isWellFormed()) throw invalidConnector([{ field: 'name', description: 'name is no valid Unicode text' }]);
+  if (!name.isWellFormed()) throw invalidConnector([{ field: 'name', description: 'name is not valid Unicode' }]);
   return name;
 }
 
@@ -90,7 +90,7 @@ export class Validator {
   /** A script need not understand an empty request, so that one which does not is only worth a line in the log. Gives what else to warn of. */
   async #tryOut(connectorId: string, settings: WebhookSettings): Promise<readonly string[]> {
     const { outcome, error, warnings = [] } = await this.#run(`${connectorId}:tried`, connectorId, settings, { body: '{}', headers: {}, query: {} });
-    if (outcome !== 'routed' && outcome !== 'skipped') this.#parts.log.warn('the routing script of a connector does not cope with an empty request', { connectorId, outcome, error });
+    if (outcome !== 'routed' && outcome !== 'skipped') this.#parts.log.warn('the routing script of a connector fails on an empty request', { connectorId, outcome, error });
     return warnings;
   }
 

@@ -50,7 +50,7 @@ const STANDARD_SECRET_PREFIX = 'whsec_';
 
 const plain = {
   prefix: '', separator: null, encoding: 'hex', hash: 'sha256', timestamp: null, signedIdHeader: null, deliveryHeader: null, formerNames: null, hasChallenge: false,
-  signedHead: () => '', keyOf: (secret: string) => (secret === '' ? null : encodeText(secret)), secretForm: 'a text that is not empty',
+  signedHead: () => '', keyOf: (secret: string) => (secret === '' ? null : encodeText(secret)), secretForm: 'a non-empty string',
 } as const;
 
 /** The hash of the body in hex behind `sha256=`. */
@@ -76,7 +76,7 @@ const SCHEMES: readonly SignatureScheme[] = [
     timestamp: { header: 'webhook-timestamp' }, signedIdHeader: 'webhook-id', deliveryHeader: 'webhook-id',
     formerNames: { signature: 'svix-signature', timestamp: 'svix-timestamp', id: 'svix-id' },
     signedHead: (timestamp, id) => `${id}.${timestamp}.`,
-    keyOf: standardKey, secretForm: `${STANDARD_SECRET_PREFIX} and Base64 behind it`,
+    keyOf: standardKey, secretForm: `${STANDARD_SECRET_PREFIX} followed by Base64`,
   },
 ];
 
@@ -160,7 +160,7 @@ function checkGeneric({ header, prefix, encoding, hash }: SignatureSettings): Vi
   const violations: Violation[] = [];
   if (header === null) violations.push({ field: 'signature:header', description: `The scheme ${GENERIC} needs it: name the header that holds the signature.` });
   else if (header.length > NAME_LENGTH_MAX || !TOKEN.test(header)) violations.push({ field: 'signature:header', description: `Not a name of a header. Use letters, digits and hyphens, at most ${NAME_LENGTH_MAX} characters.` });
-  if (prefix !== null && (prefix.length > PREFIX_LENGTH_MAX || !PREFIX.test(prefix))) violations.push({ field: 'signature:prefix', description: `Use at most ${PREFIX_LENGTH_MAX} printable ASCII characters, the first of which is no space.` });
+  if (prefix !== null && (prefix.length > PREFIX_LENGTH_MAX || !PREFIX.test(prefix))) violations.push({ field: 'signature:prefix', description: `Use at most ${PREFIX_LENGTH_MAX} printable ASCII characters, not starting with a space.` });
   if (encodingOf(encoding) === null) violations.push({ field: 'signature:encoding', description: `Use one of ${ENCODINGS.join(', ')}.` });
   if (hashOf(hash) === null) violations.push({ field: 'signature:hash', description: `Use one of ${HASHES.join(', ')}.` });
   return violations;
@@ -168,7 +168,7 @@ function checkGeneric({ header, prefix, encoding, hash }: SignatureSettings): Vi
 
 function checkSecrets(settings: SignatureSettings, secrets: readonly string[]): Violation[] {
   if (secrets.length === 0) return [{ field: 'signature:secret', description: 'A scheme needs the secret that is shared with the sender.' }];
-  if (secrets.length > SECRETS_MAX) return [{ field: 'signature:secrets', description: `At most ${SECRETS_MAX} secrets count. Remove those that the sender no longer uses.` }];
+  if (secrets.length > SECRETS_MAX) return [{ field: 'signature:secrets', description: `At most ${SECRETS_MAX} secrets are allowed. Remove those that the sender no longer uses.` }];
   // What a secret has to look like is known even when other settings of the scheme are wrong.
   const scheme = schemeOf(settings) ?? (isGeneric(settings.scheme) ? schemeOf({ ...settings, header: 'x', encoding: null, hash: null }) : null);
   if (scheme === null) return [];

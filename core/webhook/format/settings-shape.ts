@@ -56,13 +56,13 @@ class Flattening {
 
   #put(name: string, text: string): void {
     const folded = name.toLowerCase();
-    if (this.#seen.has(folded)) return this.violate(shown(name), 'Given more than once: names compare without regard to case, however they are nested.');
+    if (this.#seen.has(folded)) return this.violate(shown(name), 'Given more than once: names are case-insensitive, however they are nested.');
     if (name.length > SETTING_NAME_LENGTH_MAX) return this.violate(shown(name), `The name is longer than ${SETTING_NAME_LENGTH_MAX} characters.`);
     if (text.length > SETTING_VALUE_LENGTH_MAX) return this.violate(name, `The value is longer than ${SETTING_VALUE_LENGTH_MAX} characters.`);
     this.#length += name.length + text.length;
     if (this.settings.size >= SETTINGS_MAX || this.#length > SETTINGS_LENGTH_MAX) {
       this.#isFull = true;
-      return this.violate('settings', `At most ${SETTINGS_MAX} settings of ${SETTINGS_LENGTH_MAX} characters in all are possible.`);
+      return this.violate('settings', `At most ${SETTINGS_MAX} settings with ${SETTINGS_LENGTH_MAX} characters in total are allowed.`);
     }
     this.#seen.add(folded);
     this.settings.set(name, text);
@@ -145,7 +145,7 @@ export function spellNames(given: Settings): Spelled {
   for (const [name, value] of given) {
     const spelled = spellingOf(name);
     if (typeof spelled !== 'string') violations.push(spelled);
-    else if (settings.has(spelled)) violations.push({ field: spelled, description: 'Given more than once: names compare without regard to case.' });
+    else if (settings.has(spelled)) violations.push({ field: spelled, description: 'Given more than once: names are case-insensitive.' });
     else settings.set(spelled, value);
   }
   for (const list of ['allowedHeaders', 'streams', 'signature:secrets']) {

@@ -94,7 +94,7 @@ export class Deduplication {
         if (isRepeat) return;
       }
     }
-    throw new SkuaError('too_busy', 'Other instances note deliveries of this connector all the time: try again.');
+    throw new SkuaError('too_busy', 'Other instances keep recording deliveries of this connector: try again.');
   }
 }
 

@@ -143,7 +143,7 @@ class WebhookCalls implements Ingest {
     // What store and sandbox refuse passes: the sender may try again. Anything else is a fault of ours.
     if (isSkuaError(error)) return { status: 503, outcome: 'failed', reason: `${error.code}: ${error.message}` };
     this.#parts.log.error('a webhook call failed', { connectorId, error });
-    return { status: 500, outcome: 'failed', reason: 'The call failed inside the server, whose log has the reason.' };
+    return { status: 500, outcome: 'failed', reason: 'The call failed inside the server. See its log for the reason.' };
   }
 
   #note({ connector, rejections, deliveryIdOf }: Intake, call: InboundCall, status: number, reason: string): void {
@@ -188,7 +188,7 @@ class WebhookCalls implements Ingest {
     if (signature?.kind === 'refused') return { status: 401, outcome: 'refused-signature', reason: `${signature.reason} (${signature.header})` };
     if (signature !== null) this.#parts.meter.count(SECRET_MATCHES, 1, { connector: call.connectorId, secret: String(signature.secretIndex) });
     const text = textOf(call.body);
-    if (text === null) return { status: 400, outcome: 'refused-json', reason: 'The body is empty, or no JSON in UTF-8, or nested too deep.' };
+    if (text === null) return { status: 400, outcome: 'refused-json', reason: 'The body is empty, not JSON in UTF-8, or nested too deeply.' };
     const challenge = intake.hasChallenge ? challengeOf(text) : null;
     if (challenge !== null) return { status: 200, outcome: 'challenge', reason: null, text: challenge };
     const deliveryId = intake.deliveryIdOf?.(call.headers, text) ?? null;
@@ -255,7 +255,7 @@ class WebhookCalls implements Ingest {
     signal.removeEventListener('abort', end);
     end();
     if (outcome !== undefined) return confirmed(outcome);
-    return signal.aborted ? CLIENT_GONE : { status: 504, outcome: 'write-timed-out', reason: `The event was not written within ${timeoutMs / 1_000} s. It may yet be.` };
+    return signal.aborted ? CLIENT_GONE : { status: 504, outcome: 'write-timed-out', reason: `The event was not written within ${timeoutMs / 1_000} s. It may still be written.` };
   }
 }
 

@@ -105,7 +105,7 @@ export class Intake {
     if (outcome.kind === 'written' || (outcome.kind === 'failed' && outcome.code === 'not_leader')) return;
     const { connectorId, settings } = this.connector;
     this.#parts.meter.count(LOSSES, 1, { connector: connectorId });
-    const reason = outcome.kind === 'failed' ? outcome.reason : 'The connector stopped before the event was seen to be written. It may be there.';
+    const reason = outcome.kind === 'failed' ? outcome.reason : 'The connector stopped before the write was confirmed. The event may have been written.';
     this.rejections.lost({ status: settings.waitForWrite ? confirmed(outcome).status : 202, reason, headerNames, deliveryId });
   }
 

@@ -113,7 +113,7 @@ export class Rejections {
       }
       await store.append(stream, ANY, events);
     } catch (error) {
-      log.error('refused or lost webhook calls could not be noted', {
+      log.error('refused or lost webhook calls could not be recorded', {
         stream, count: events.length, error: String(error), deliveryIds: rejections.map(({ deliveryId }) => deliveryId).filter((id) => id !== null).slice(0, LOGGED_IDS_MAX),
       });
     }

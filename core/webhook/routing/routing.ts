@@ -68,15 +68,15 @@ function isAllowedStream(streams: readonly string[] | null, stream: string): boo
 /** Why a connector with this setting may not write to a stream; null when it may. What begins with `$` no setting allows: refusalOfRoute refuses it. */
 export function refusalOfStream(stream: string, streams: readonly string[] | null): string | null {
   if (isAllowedStream(streams, stream)) return null;
-  return `The connector may not write to the stream ${shownStream(stream)}, which its setting streams does not name. Return another name, or add it to the setting.`;
+  return `The connector may not write to the stream ${shownStream(stream)}, which its setting streams does not list. Return another name, or add it to the setting.`;
 }
 
 /** Why a call can't be written where its script wants it; null when it can. */
 function refusalOfRoute(stream: string, schema: string | null): string | null {
   if (stream.startsWith('$')) return 'The script names a stream that begins with $, which only the system may write. Return another name.';
-  if (checkWritableName(stream) !== null || !stream.isWellFormed()) return 'The script names a stream that no stream may be named. Return another name.';
-  if (schema === '') return 'The script returns an empty schema. Leave it out, or return a text.';
-  if (schema !== null && (schema.length > EVENT_TYPE_LENGTH_MAX || !schema.isWellFormed())) return `The schema is no text of at most ${EVENT_TYPE_LENGTH_MAX} characters. Return a shorter one.`;
+  if (checkWritableName(stream) !== null || !stream.isWellFormed()) return 'The script names an invalid stream. Return another name.';
+  if (schema === '') return 'The script returns an empty schema. Leave it out, or return a non-empty string.';
+  if (schema !== null && (schema.length > EVENT_TYPE_LENGTH_MAX || !schema.isWellFormed())) return `The schema must be a string of at most ${EVENT_TYPE_LENGTH_MAX} characters. Return a shorter one.`;
   return null;
 }
 
@@ -94,7 +94,7 @@ interface Trial {
 
 /** Runs the script as the ingest would, and tells what would come of the call. Nothing is written, and the lane is left for the caller to release. */
 export async function tryScript({ sandbox, clock, access = null }: { sandbox: RoutingSandbox; clock: Clock; access?: ListedAccess }, { lane, connectorId, script, streams, input }: Trial): Promise<TestResult> {
-  if (!isJsonBody(input.body)) return { outcome: 'invalid-json', stream: null, schema: null, error: 'The body is no JSON that a call may have.', durationMs: 0 };
+  if (!isJsonBody(input.body)) return { outcome: 'invalid-json', stream: null, schema: null, error: 'The body is not JSON that a call may have.', durationMs: 0 };
   const headers = Object.entries(input.headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   const requestJson = routingRequestJson(input.body, headers.filter(isGiven), `/webhook/${connectorId}`, Object.entries(input.query).filter(isGiven));
   const startMs = clock.monotonicMs();

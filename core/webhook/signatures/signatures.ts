@@ -58,7 +58,7 @@ interface CallToSign {
 /** The headers that a sender would add to this call. Throws `invalid_connector` for unusable settings or an unusable id. */
 export function signCall(keys: Keys, settings: SignatureSettings, secret: string, { body, timestampS, id }: CallToSign): readonly (readonly [name: string, value: string])[] {
   const scheme = checkedScheme(settings, [secret]);
-  if (scheme.signedIdHeader !== null && (id === null || !isId(id))) throw new SkuaError('invalid_connector', `${scheme.name} signs the id of the delivery: give one of at most ${ID_LENGTH_MAX} visible ASCII characters without a full stop.`);
+  if (scheme.signedIdHeader !== null && (id === null || !isId(id))) throw new SkuaError('invalid_connector', `${scheme.name} signs the delivery id: give one of at most ${ID_LENGTH_MAX} visible ASCII characters without a full stop.`);
   const timestamp = String(timestampS);
   const signature = scheme.prefix + keys.hmacText(scheme.hash, scheme.keyOf(secret)!, signedBytes(scheme, timestamp, id ?? '', body), scheme.encoding);
   const { timestamp: place, deliveryHeader } = scheme;

@@ -111,8 +111,8 @@ function endBy(reader: Reader, depth: number, cost: number): number {
   const length = reader.uint32();
   const end = reader.pos + length;
   if (end > reader.len) throw new MalformedMessage('a message ends too early');
-  if (depth > DEPTH_MAX) throw new MalformedMessage(`messages lie in one another, more than ${DEPTH_MAX} deep`);
-  if ((costLeft -= cost) < 0) throw tooMany(`more lists and messages than its ${reader.len} bytes can mean`);
+  if (depth > DEPTH_MAX) throw new MalformedMessage(`messages nested more than ${DEPTH_MAX} deep`);
+  if ((costLeft -= cost) < 0) throw tooMany(`more lists and messages than its ${reader.len} bytes can hold`);
   return end;
 }
 

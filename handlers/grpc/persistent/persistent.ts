@@ -92,7 +92,7 @@ async function parked({ options }: ReplayParkedReq, call: GrpcCall, work: (group
   noteForAudit(call.call, { target: labelOf(options) });
   const chosen = isSet(options, 'options');
   const named = groupOf(chosen);
-  if (chosen.stopAt === undefined && chosen.noLimit === undefined) throw new MalformedMessage('it is not said where to stop');
+  if (chosen.stopAt === undefined && chosen.noLimit === undefined) throw new MalformedMessage('the position to stop at is not set');
   await work(named, chosen.stopAt === undefined ? null : Number(chosen.stopAt));
   return EMPTY;
 }

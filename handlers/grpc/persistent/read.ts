@@ -15,7 +15,7 @@ import { groupOf } from './settings.ts';
 /** One consumer of a group, as long as its call lasts. */
 export async function read(groups: PersistentSubscriptions, call: GrpcCall, next: () => Promise<ReadReq | null>): Promise<void> {
   const options = (await next())?.options;
-  if (options === undefined) throw new MalformedMessage('a call begins with its options');
+  if (options === undefined) throw new MalformedMessage('a call must start with its options');
   const { stream, group } = groupOf(options);
   await mayProcess(call.call, call.app, stream);
   const isStructured = isStructuredOf(options);
@@ -34,7 +34,7 @@ export async function read(groups: PersistentSubscriptions, call: GrpcCall, next
 }
 
 function isStructuredOf({ uuidOption }: ReadReqOptions): boolean {
-  if (uuidOption === undefined) throw new MalformedMessage('it is not said how ids are to be sent');
+  if (uuidOption === undefined) throw new MalformedMessage('the form of ids is not set');
   return uuidOption.string === undefined;
 }
 

@@ -57,7 +57,7 @@ function choiceOf({ start, end }: { readonly start?: object | undefined; readonl
   if (place !== undefined) return place;
   if (start !== undefined) return 'start';
   if (end !== undefined) return 'end';
-  throw new MalformedMessage('it is not said where to start');
+  throw new MalformedMessage('the position to start from is not set');
 }
 
 function numberOf(revision: number | undefined): StartFrom | undefined {

@@ -103,5 +103,5 @@ export function richErrorOf(error: unknown, grpc: Pick<GrpcCall, 'call' | 'app'>
 
 function malfunction(error: unknown, { app, call }: Pick<GrpcCall, 'call' | 'app'>): GrpcError {
   app.world.log.error('a call of gRPC failed', { path: call.path, error });
-  return new GrpcError(STATUS.internal, 'The request failed for a reason that is in the log of the node.', {}, error);
+  return new GrpcError(STATUS.internal, 'The request failed. See the log of the node for the reason.', {}, error);
 }

@@ -75,7 +75,7 @@ export async function readAll(options: ReadReqOptionsAllOptions, filterOptions: 
   let from = positionOf(options);
   const filter = filterOptions === undefined ? undefined : (await filterOf(filterOptions, app)).filter;
   // The recorded node neither answers nor ends the call.
-  if (count === 0) throw new SkuaError('invalid_count', 'A read of no events has nothing to give: ask for 1 or more.');
+  if (count === 0) throw new SkuaError('invalid_count', 'A read of 0 events returns nothing: ask for 1 or more.');
   const direction = isForward ? 'forward' : 'backward';
   for (let left = count; ;) {
     const page = await app.store.readAll({ direction, from, count: Math.min(left, PAGE_EVENTS), resolveLinks: reply.form.resolvesLinks, ...(filter && { filter }), ...reply.pageOptions }).catch(translated);

@@ -146,7 +146,7 @@ export function faultOf(event: ProposedEvent): 'no-id' | 'bad-id' | 'zero-id' | 
 
 /** What ends a call without more words. */
 export function unhandled(): Error {
-  return new MalformedMessage('the request is not one that can be understood');
+  return new MalformedMessage('the request is not valid');
 }
 
 const REQUIRED = 'type,content-type';

@@ -117,6 +117,6 @@ function createSecrets(scope: Construct): { readonly admin: Secret; readonly ops
   return {
     admin: secret('AdminPassword', 'Password with which the user admin of Skua is created'),
     ops: secret('OpsPassword', 'Password with which the user ops of Skua is created'),
-    token: secret('DataProtectionToken', 'Secret under which Skua seals secrets of connectors'),
+    token: secret('DataProtectionToken', 'Secret with which Skua encrypts the secrets of connectors'),
   };
 }

@@ -26,17 +26,17 @@ export class SkuaStack extends Stack {
   constructor(scope: Construct, id: string, { bundles, ...props }: SkuaStackProps) {
     super(scope, id, props);
     const prefix = new CfnParameter(this, 'Prefix', {
-      default: 'skua', allowedPattern: '^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$', maxLength: 200, description: 'Where in the bucket the data are; another prefix is another store',
+      default: 'skua', allowedPattern: '^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$', maxLength: 200, description: 'Prefix of the data in the bucket; another prefix is another store',
     }).valueAsString;
-    const httpMemory = memory(this, 'FunctionMemory', 1_024, 'Memory of the functions that answer requests, in MB; processor time comes in proportion');
-    const tickMemory = memory(this, 'TickMemory', 1_769, 'Memory of the tick, in MB; 1769 is one processor');
-    const email = new CfnParameter(this, 'AlarmEmail', { default: '', description: 'Who is told of alarms; nobody where it is empty' }).valueAsString;
+    const httpMemory = memory(this, 'FunctionMemory', 1_024, 'Memory of the functions that answer requests, in MB; CPU is proportional');
+    const tickMemory = memory(this, 'TickMemory', 1_769, 'Memory of the tick, in MB; 1769 is one CPU');
+    const email = new CfnParameter(this, 'AlarmEmail', { default: '', description: 'Recipient of alarms; none if empty' }).valueAsString;
     const bucket = createBucket(this, prefix);
     const functions = createFunctions(this, { bucket, prefix, bundles, httpMemory, tickMemory, backups: createBackups(this) });
     createRoutes(this, functions);
     new Rule(this, 'TickSchedule', { description: 'Runs the tick of Skua', schedule: Schedule.rate(Duration.seconds(TICK_PERIOD_SECONDS)), targets: [new CallFunction(functions.tick, { retryAttempts: 0 })] });
     createAlarms(this, functions, email);
-    new CfnOutput(this, 'BucketName', { value: bucket.bucketName, description: 'Holds all data, and stays when the stack is deleted' });
+    new CfnOutput(this, 'BucketName', { value: bucket.bucketName, description: 'Holds all data, and is kept when the stack is deleted' });
   }
 }
 
@@ -89,13 +89,13 @@ function createAlarms(scope: Construct, functions: Functions, email: string): vo
   };
   for (const [name, each] of Object.entries(functions) as [keyof Functions, Functions[keyof Functions]][]) {
     const id = `${name[0]!.toUpperCase()}${name.slice(1)}`;
-    alarm(`${id}Errors`, each.metricErrors({ period: PERIOD, statistic: 'Sum' }), 0, `The function ${name} crashed, ran out of time or memory, or (the tick) failed. Its log group has the reason.`);
-    alarm(`${id}Throttles`, each.metricThrottles({ period: PERIOD, statistic: 'Sum' }), 0, `Calls of the function ${name} were refused by the platform: too many came at once. Raise its parameter for concurrency, or the account's limit of concurrent executions, if they were meant.`);
-    if (name !== 'tick') alarm(`${id}Failures`, failures(each.functionName), FAILURES_MAX, `The function ${name} answers with 500 and above. Its log group has the reason.`);
+    alarm(`${id}Errors`, each.metricErrors({ period: PERIOD, statistic: 'Sum' }), 0, `The function ${name} crashed, ran out of time or memory, or (the tick) failed. See its log group for the reason.`);
+    alarm(`${id}Throttles`, each.metricThrottles({ period: PERIOD, statistic: 'Sum' }), 0, `Calls of the function ${name} were throttled by the platform: too many at once. If they were intended, raise its concurrency parameter or the account's limit of concurrent executions.`);
+    if (name !== 'tick') alarm(`${id}Failures`, failures(each.functionName), FAILURES_MAX, `The function ${name} answers with 500 and above. See its log group for the reason.`);
   }
   new Alarm(scope, 'TickMissing', {
     metric: functions.tick.metricInvocations({ period: PERIOD, statistic: 'Sum' }), threshold: 1, evaluationPeriods: PERIODS_WITHOUT_TICK, comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD,
-    treatMissingData: TreatMissingData.BREACHING, alarmDescription: 'No tick has run for a quarter of an hour: nothing is compacted or scavenged. Look at its schedule.',
+    treatMissingData: TreatMissingData.BREACHING, alarmDescription: 'No tick has run for a quarter of an hour: nothing is compacted or scavenged. Check its schedule.',
   }).addAlarmAction(new SnsAction(topic));
 }
 

@@ -76,10 +76,10 @@ export interface Backups {
  */
 export function createBackups(scope: Construct): Backups {
   const parameter = (id: string, fallback: string, description: string, allowedPattern = '.*') => new CfnParameter(scope, id, { default: fallback, allowedPattern, description }).valueAsString;
-  const bucket = parameter('BackupBucket', '', 'Bucket that ticks back the store up to, which is there already; none where it is empty', '^$|^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$');
-  const prefix = parameter('BackupPrefix', 'skua-backups', 'Where in that bucket the repository is', '^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$');
-  const secret = parameter('BackupKeyName', '', 'Name of a secret whose text is the key under which backups are encrypted (skua backup key makes one); not encrypted where it is empty', '^[A-Za-z0-9/_+=.@-]*$');
-  const everySeconds = new CfnParameter(scope, 'BackupEverySeconds', { type: 'Number', default: 3_600, minValue: 60, maxValue: 604_800, description: 'Seconds from one backup to the next' }).valueAsString;
+  const bucket = parameter('BackupBucket', '', 'Existing bucket for backups of the store by ticks; none if empty', '^$|^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$');
+  const prefix = parameter('BackupPrefix', 'skua-backups', 'Prefix of the repository in that bucket', '^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$');
+  const secret = parameter('BackupKeyName', '', 'Name of a secret with the key for encrypting backups (skua backup key makes one); not encrypted if empty', '^[A-Za-z0-9/_+=.@-]*$');
+  const everySeconds = new CfnParameter(scope, 'BackupEverySeconds', { type: 'Number', default: 3_600, minValue: 60, maxValue: 604_800, description: 'Seconds between two backups' }).valueAsString;
   const hasBackups = new CfnCondition(scope, 'HasBackups', { expression: Fn.conditionNot(Fn.conditionEquals(bucket, '')) });
   const hasKey = new CfnCondition(scope, 'HasBackupKey', { expression: Fn.conditionAnd(hasBackups, Fn.conditionNot(Fn.conditionEquals(secret, ''))) });
   const where = (condition: CfnCondition, value: string) => Token.asString(Fn.conditionIf(condition.logicalId, value, Aws.NO_VALUE));

@@ -59,7 +59,7 @@ export function httpHandler({ serves, hasNoErrorBodies = false, open }: HttpFunc
     try {
       const request = limitedRequest(requestOf(event), deadline);
       const { pathname } = new URL(request.url);
-      if (!serves(pathname)) throw new SkuaError('not_found', `There is nothing at ${pathname} of this function.`);
+      if (!serves(pathname)) throw new SkuaError('not_found', `There is nothing at ${pathname} in this function.`);
       return await inTime(answer(request), deadline);
     } catch (error) {
       const { headers, ...failure } = failureOf(error, log);
@@ -102,18 +102,18 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 
 function failureOf(error: unknown, log: FunctionLog): APIGatewayProxyStructuredResultV2 {
   if (error instanceof ConfigError) {
-    log.error('the function is configured wrongly', { problems: error.problems });
-    return problem(500, 'bad_option', 'Internal Server Error', 'The function is configured wrongly. Its log says what to change.');
+    log.error('the function is misconfigured', { problems: error.problems });
+    return problem(500, 'bad_option', 'Internal Server Error', 'The function is misconfigured. See its log for what to change.');
   }
   if (!isSkuaError(error)) {
     log.error('the call failed', { error });
-    return problem(500, 'internal', 'Internal Server Error', 'The request failed inside the function. Its log has the reason.');
+    return problem(500, 'internal', 'Internal Server Error', 'The request failed inside the function. See its log for the reason.');
   }
   const { status, reason, headers } = outcomeOf(error.code);
   if (status < 500) return { statusCode: status, headers: { ...commonHeaders(''), ...headers, 'content-type': 'application/problem+json; charset=utf-8' }, body: problemText(error, reason), isBase64Encoded: false };
   log.error('the function can\'t serve the call', { error, code: error.code });
   // What is wrong with the storage is the operator's business, and stands in the log; the code tells a client whether to come again.
-  return problem(status === 500 ? 503 : status, error.code, status === 500 ? 'Service Unavailable' : reason, 'The function could not open the store. Its log has the reason.', { 'retry-after': '5', ...headers });
+  return problem(status === 500 ? 503 : status, error.code, status === 500 ? 'Service Unavailable' : reason, 'The function could not open the store. See its log for the reason.', { 'retry-after': '5', ...headers });
 }
 
 const RANKS: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, off: 4 };

@@ -40,7 +40,7 @@ export function requestOf(event: HttpEvent): Request {
   try {
     request = new Request(`${origin}${escaped(event.rawPath, PATH_UNSAFE)}${query}`, { method: http.method, headers });
   } catch (error) {
-    throw new SkuaError('bad_request', `No request can be made of this call: ${error instanceof Error ? error.message : String(error)}.`, {}, error);
+    throw new SkuaError('bad_request', `This call is not a valid request: ${error instanceof Error ? error.message : String(error)}.`, {}, error);
   }
   origins.set(request, { body, address: http.sourceIp ?? null });
   return request;
@@ -81,7 +81,7 @@ function set(headers: Headers, name: string, value: string): void {
   try {
     headers.set(name, ASCII.test(value) ? value : Buffer.from(value, 'utf8').toString('latin1'));
   } catch {
-    throw new SkuaError('bad_header', `The header ${JSON.stringify(name.slice(0, 100))} can't stand in a request.`);
+    throw new SkuaError('bad_header', `The header ${JSON.stringify(name.slice(0, 100))} can't be part of a request.`);
   }
 }
 

@@ -33,15 +33,15 @@ const SECRET_HELP = 'its name or ARN in AWS Secrets Manager, from which it is re
  * environment only. What follows is the functions' own.
  */
 const FUNCTION_OPTIONS = {
-  Storage: optional(text('PLACE'), 'Where the data are: s3://bucket/prefix; a directory only where functions are developed'),
-  TickSeconds: option(integer('SECONDS', 5, 840), TICK_SECONDS, 'How long one tick may work; less than the timeout of its function'),
-  'Licensing:IssuerKey': optional(text('PEM'), 'Public key of whoever issues licence keys, since a function has no files of yours'),
-  'Backup:Key': optional(text('KEY'), 'Key under which backups are encrypted, 32 bytes in hex or Base64', { isSensitive: true, isEnvironmentOnly: true }),
+  Storage: optional(text('PLACE'), 'Where the data is: s3://bucket/prefix; a directory only for developing functions'),
+  TickSeconds: option(integer('SECONDS', 5, 840), TICK_SECONDS, 'Time limit of a tick; less than the timeout of its function'),
+  'Licensing:IssuerKey': optional(text('PEM'), 'Public key of the licence key issuer, given directly because a function has none of your files'),
+  'Backup:Key': optional(text('KEY'), 'Key for encrypting backups, 32 bytes in hex or Base64', { isSensitive: true, isEnvironmentOnly: true }),
   DefaultAdminPasswordSecret: optional(text('SECRET'), `Secret with that password; ${SECRET_HELP}`),
   DefaultOpsPasswordSecret: optional(text('SECRET'), `Secret with that password; ${SECRET_HELP}`),
   'Connectors:DataProtection:TokenSecret': optional(text('SECRET'), `Secret with the token; ${SECRET_HELP}`),
   'Backup:KeySecret': optional(text('SECRET'), `Secret with that key; ${SECRET_HELP}`),
-  'Backup:EverySec': option(integer('SECONDS', 60, WEEK_SECONDS), 3_600, 'How often ticks back the store up, where there is a repository'),
+  'Backup:EverySec': option(integer('SECONDS', 60, WEEK_SECONDS), 3_600, 'How often ticks back up the store, if there is a repository'),
 };
 
 const { Insecure, DisableHttpCaching, LogFailedAuthenticationAttempts, LogHttpRequests, AllowAnonymousStreamAccess, AllowDefaultPasswords } = application;
@@ -116,11 +116,11 @@ interface Needs {
 export function readSettings(env: Environment, { hasUsers = true }: Needs = {}): FunctionSettings {
   const { settings, warnings, unknown } = mergeReadings(GROUPS, [{ source: 'Environment Variables', reading: readEnvironment(env, new Names(GROUPS)) }]);
   const values = Object.fromEntries([...settings].map(([name, { value }]) => [name, value])) as Values;
-  if (values.Storage === null) throw new ConfigError(['SERVER_STORAGE is missing: set it to where the data are, such as s3://bucket/prefix.']);
+  if (values.Storage === null) throw new ConfigError(['SERVER_STORAGE is missing: set it to where the data is, such as s3://bucket/prefix.']);
   const defaults = FIRST_PASSWORDS.filter((name) => values[`${name}Secret`] === null && values[name] === FUNCTION_SETTINGS[name].fallback);
   // Everybody reaches a function, so there is no loopback address to tell by.
   if (hasUsers && !values.Insecure && !values.AllowDefaultPasswords && defaults.length > 0) {
-    throw new ConfigError([`${defaults.map(environmentName).join(' and ')} (or the same with _SECRET) must be set: functions are reached by everybody, so they do not start with the default passwords. SERVER_ALLOW_DEFAULT_PASSWORDS=true allows them all the same.`]);
+    throw new ConfigError([`${defaults.map(environmentName).join(' and ')} (or the same with _SECRET) must be set: functions are publicly reachable, so they do not start with the default passwords. SERVER_ALLOW_DEFAULT_PASSWORDS=true allows them anyway.`]);
   }
   const place = parsePlace(values.Storage);
   return { values, place, backup: backupOf(values, place), warnings: [...warnings, ...unknown] };
@@ -143,8 +143,8 @@ export async function secretOf({ values }: FunctionSettings, name: keyof typeof 
 /** The password with which a default user is created. Errors: a ConfigError for the documented one, as everybody knows it, and for an empty one. */
 export async function firstPasswordOf(settings: FunctionSettings, name: (typeof FIRST_PASSWORDS)[number], read: ReadSecret = readSecret): Promise<string> {
   const password = await secretOf(settings, name, read) ?? FUNCTION_SETTINGS[name].fallback;
-  if (isBlankPassword(password)) throw new ConfigError([`${environmentName(`${name}Secret`)} names a secret that is empty, and so would be the password: store one.`]);
-  if (password === FUNCTION_SETTINGS[name].fallback && !settings.values.AllowDefaultPasswords) throw new ConfigError([`${environmentName(`${name}Secret`)} names a secret with the documented password, which everybody knows: store another.`]);
+  if (isBlankPassword(password)) throw new ConfigError([`${environmentName(`${name}Secret`)} names an empty secret, which would make the password empty: store one.`]);
+  if (password === FUNCTION_SETTINGS[name].fallback && !settings.values.AllowDefaultPasswords) throw new ConfigError([`${environmentName(`${name}Secret`)} names a secret with the documented default password: store another.`]);
   return password;
 }
 
@@ -163,7 +163,7 @@ function backupOf(values: Values, storage: ObjectPlace): FunctionBackupSettings 
   const repository = values['Backup:Repository'];
   if (repository === null) return null;
   const place = parsePlace(repository, { endpoint: values['Backup:S3Endpoint'], region: values['Backup:S3Region'] });
-  if (overlap(place, storage)) throw new ConfigError([`SERVER_BACKUP__REPOSITORY ${repository} and SERVER_STORAGE ${values.Storage!} lie in each other, so both would be lost together: give the backups another prefix, or better another bucket.`]);
+  if (overlap(place, storage)) throw new ConfigError([`SERVER_BACKUP__REPOSITORY ${repository} and SERVER_STORAGE ${values.Storage!} are inside each other, so both would be lost together: give the backups another prefix, or better another bucket.`]);
   const keep = { last: values['Backup:KeepLast'], hourly: values['Backup:KeepHourly'], daily: values['Backup:KeepDaily'], weekly: values['Backup:KeepWeekly'] };
   return {
     place, key: keyOf(values['Backup:Key']), compression: values['Backup:Compression'], everyMs: values['Backup:EverySec'] * 1_000,
@@ -179,7 +179,7 @@ function keyOf(given: string | null, option: 'Backup:Key' | 'Backup:KeySecret' =
   const key = given.trim();
   const bytes = /^[0-9a-f]{64}$/i.test(key) ? Uint8Array.from(key.match(/../g)!, (pair) => Number.parseInt(pair, 16)) : decodeBase64(key);
   if (bytes?.length === KEY_BYTES) return bytes;
-  throw new ConfigError([`${environmentName(option)} ${option === 'Backup:Key' ? 'is' : 'names a secret that is'} no key of a repository: it has ${KEY_BYTES} bytes, written as 64 hex digits (as \`skua backup key\` makes them) or in Base64.`]);
+  throw new ConfigError([`${environmentName(option)} ${option === 'Backup:Key' ? 'is' : 'names a secret that is'} not a repository key: it has ${KEY_BYTES} bytes, written as 64 hex digits (as \`skua backup key\` makes them) or in Base64.`]);
 }
 
 const MINUTE_MS = 60_000;

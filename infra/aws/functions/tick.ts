@@ -38,7 +38,7 @@ export async function handler(_event: Partial<EventBridgeEvent<string, unknown>>
     });
     const leftMs = Math.min(settings.values.TickSeconds * 1_000, context.getRemainingTimeInMillis() - END_RESERVE_MS);
     const report = await tickIn(settings, world, { backups, autoScavenge }, world.clock.monotonicMs() + Math.max(0, leftMs));
-    log.info('a tick has ended', { ...report });
+    log.info('a tick has finished', { ...report });
     return report;
   } catch (error) {
     log.error('the tick failed', { error });

@@ -44,7 +44,7 @@ async function answer(request: Request, app: App): Promise<Reply> {
     if (connector === undefined) throw new SkuaError('not_found', `There is nothing at ${pathname}.`);
     call.methods = METHODS;
     if (call.method === 'OPTIONS') return empty(call, 200, 'OK');
-    if (call.method !== 'POST') throw new SkuaError('method_not_allowed', `${call.method} is not possible here. Use ${METHODS}.`);
+    if (call.method !== 'POST') throw new SkuaError('method_not_allowed', `${call.method} is not supported here. Use ${METHODS}.`);
     return await receiveWebhook(call, app);
   } catch (error) {
     return webhookFailure(error, call, app);

@@ -83,14 +83,14 @@ export function size({ min, max, multipleOf = 1, or }: SizeLimits): Kind<number>
 
 /** Any text; an empty one only where that says something (a password). */
 export function text(placeholder: string, { mayBeEmpty = false } = {}): Kind<string> {
-  const parse = (given: string) => (given === '' && !mayBeEmpty ? { allowed: 'a text that is not empty' } : { value: given });
+  const parse = (given: string) => (given === '' && !mayBeEmpty ? { allowed: 'a non-empty string' } : { value: given });
   return { ...common, description: 'text', placeholder, parse };
 }
 
 /** A password that somebody logs in with: the empty one would let everybody in. */
 export const loginPassword: Kind<string> = {
-  ...common, description: 'text that is not empty', placeholder: 'PASSWORD',
-  parse: (given) => (isBlankPassword(given) ? { allowed: 'a password, and it is empty (a variable that a compose file passes on without having it is, too). Set one, or leave the variable out' } : { value: given }),
+  ...common, description: 'non-empty string', placeholder: 'PASSWORD',
+  parse: (given) => (isBlankPassword(given) ? { allowed: 'a password, and it is empty (a variable that a compose file passes through unset is empty, too). Set one, or leave out the variable' } : { value: given }),
 };
 
 /** A path of the file system, relative ones from where the node was started. */
@@ -130,7 +130,7 @@ export function oneOf<const W extends string>(placeholder: string, words: readon
 
 /** Origins of pages as browsers name them, with commas between them, or `*`; YAML may give a sequence. */
 export const origins: Kind<readonly string[]> = {
-  ...common, description: 'list of origins, with commas', placeholder: 'ORIGIN,...', isList: true, show: (items) => items.join(','),
+  ...common, description: 'comma-separated list of origins', placeholder: 'ORIGIN,...', isList: true, show: (items) => items.join(','),
   parse: (given) => {
     const items = given.split(',').map((item) => item.trim().toLowerCase());
     return items.every(isOrigin) ? { value: items } : { allowed: 'a list of origins such as https://events.example.test or http://localhost:8080, without a path, or *' };
@@ -148,9 +148,9 @@ function isOrigin(text: string): boolean {
 export function list(placeholder: string): Kind<readonly string[]> {
   const parse = (given: string) => {
     const items = given.split(',').map((item) => item.trim());
-    return /[;\t]/.test(given) || items.includes('') ? { allowed: `a list with commas, such as ${placeholder},${placeholder}` } : { value: items };
+    return /[;\t]/.test(given) || items.includes('') ? { allowed: `a comma-separated list, such as ${placeholder},${placeholder}` } : { value: items };
   };
-  return { ...common, description: 'list, with commas', placeholder: `${placeholder},...`, isList: true, parse, show: (items) => items.join(',') };
+  return { ...common, description: 'comma-separated list', placeholder: `${placeholder},...`, isList: true, parse, show: (items) => items.join(',') };
 }
 
 /** A name of the DNS, or all below one, which begins with a dot. */
@@ -159,19 +159,19 @@ const HOST_LENGTH_MAX = 255;
 
 /** Names of hosts and suffixes of such, with commas between them; YAML may give a sequence. */
 export const hosts: Kind<readonly string[]> = {
-  ...list('HOST'), description: 'list of hosts, with commas',
+  ...list('HOST'), description: 'comma-separated list of hosts',
   parse: (given) => {
     const items = given.split(',').map((item) => item.trim().toLowerCase());
-    return items.every((item) => item.length <= HOST_LENGTH_MAX && HOST_OR_SUFFIX.test(item) && !item.endsWith('.') && !item.includes('..')) ? { value: items } : { allowed: 'a list of hosts without ports, such as events.example.test, or .example.test for all below it; other letters as the DNS has them (xn--)' };
+    return items.every((item) => item.length <= HOST_LENGTH_MAX && HOST_OR_SUFFIX.test(item) && !item.endsWith('.') && !item.includes('..')) ? { value: items } : { allowed: 'a list of hosts without ports, such as events.example.test, or .example.test for all below it; non-ASCII names in DNS form (xn--)' };
   },
 };
 
 /** Hosts with their ports, with commas between them; YAML may give a sequence. */
 export const hostPorts: Kind<readonly string[]> = {
-  ...list('HOST:PORT'), description: 'list of host:port, with commas',
+  ...list('HOST:PORT'), description: 'comma-separated list of host:port',
   parse: (given) => {
     const items = given === '' ? [] : given.split(',').map((item) => item.trim());
-    return items.every((item) => /^[^\s;,]+:\d{1,5}$/.test(item)) ? { value: items } : { allowed: 'a list of host:port with commas, such as node1.example.test:2113,node2.example.test:2113' };
+    return items.every((item) => /^[^\s;,]+:\d{1,5}$/.test(item)) ? { value: items } : { allowed: 'a comma-separated list of host:port, such as node1.example.test:2113,node2.example.test:2113' };
   },
 };
 
@@ -179,7 +179,7 @@ export const hostPorts: Kind<readonly string[]> = {
 export function texts(placeholder: string): Kind<readonly string[]> {
   const parse = (given: string) => {
     const items = given.split(/(?<!\\),/).map((item) => item.trim().replaceAll('\\,', ','));
-    return items.includes('') ? { allowed: 'texts with commas between them (\\, for a comma in one)' } : { value: items };
+    return items.includes('') ? { allowed: 'comma-separated strings (\\, for a comma in one)' } : { value: items };
   };
   // A blank keeps a backslash at the end of a text from the comma behind it.
   const join = (items: readonly string[]) => items.map((item) => item.replaceAll(',', '\\,').replace(/\\$/, '\\ ')).join(',');
@@ -208,15 +208,15 @@ export function rangeOf(text: string): AddressRange | null {
 
 /** Addresses and ranges of addresses with commas between them; YAML may give a sequence. */
 export const addressRanges: Kind<readonly string[]> = {
-  ...list('RANGE'), description: 'addresses and ranges of addresses, with commas',
+  ...list('RANGE'), description: 'comma-separated addresses and address ranges',
   parse: (given) => {
     const items = given.split(',').map((item) => item.trim());
-    return items.every((item) => rangeOf(item) !== null) ? { value: items } : { allowed: 'IP addresses and ranges with commas, such as 10.0.0.0/8,2001:db8::7 (a range of all addresses is refused)' };
+    return items.every((item) => rangeOf(item) !== null) ? { value: items } : { allowed: 'comma-separated IP addresses and ranges, such as 10.0.0.0/8,2001:db8::7 (a range of all addresses is refused)' };
   },
 };
 
 /** The name of a header of HTTP. */
 export const headerName: Kind<string> = {
-  ...common, description: 'name of a header', placeholder: 'NAME',
-  parse: (given) => (/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(given) ? { value: given } : { allowed: 'the name of a header, such as ES-TrustedAuth' }),
+  ...common, description: 'header name', placeholder: 'NAME',
+  parse: (given) => (/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(given) ? { value: given } : { allowed: 'a header name, such as ES-TrustedAuth' }),
 };

@@ -77,8 +77,8 @@ function winnerOf(name: string, sources: readonly SourceReading[]): { given: Giv
 /** Options that must not stand where they stand, whether they count or not. */
 function misplaced(name: string, option: OptionSpec<unknown>, sources: readonly SourceReading[]): string[] {
   return sources.flatMap(({ source, reading }) => reading.given.filter((each) => each.name === name).flatMap(({ spelling }) => {
-    if (option.isEnvironmentOnly && source !== 'Environment Variables') return [`${spelling} can only be given in the environment, as ${environmentName(name)}.`];
-    return name === 'Config' && source === 'Yaml' ? [`${spelling} has no effect in the file itself: take it out.`] : [];
+    if (option.isEnvironmentOnly && source !== 'Environment Variables') return [`${spelling} can only be set in the environment, as ${environmentName(name)}.`];
+    return name === 'Config' && source === 'Yaml' ? [`${spelling} has no effect inside the file: remove it.`] : [];
   }));
 }
 

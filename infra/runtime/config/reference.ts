@@ -19,7 +19,7 @@ export const ABSENT_OPTIONS: readonly Absent[] = [
     options: ['RunProjections', 'StartStandardProjections', 'ProjectionThreads', 'ProjectionsQueryExpiry', 'ProjectionCompilationTimeout', 'ProjectionExecutionTimeout', 'FaultOutOfOrderProjections', 'MaxProjectionStateSize'],
   },
   {
-    because: 'members of a cluster share their log on object storage, and reach each other at the port of clients',
+    because: 'cluster members share their log in object storage and reach each other on the client port',
     options: [
       'Archiver', 'GossipOnSingleNode', 'DisableInternalTcpTls',
       'ReplicationIp', 'ReplicationPort', 'ReplicationHostAdvertiseAs', 'ReplicationTcpPortAdvertiseAs', 'ReplicationHeartbeatInterval', 'ReplicationHeartbeatTimeout',
@@ -36,7 +36,7 @@ export const ABSENT_OPTIONS: readonly Absent[] = [
     ],
   },
   {
-    because: 'users, groups and access lists in the store are the only ones',
+    because: 'only the users, groups and access lists in the store are used',
     options: ['AuthenticationType', 'AuthenticationConfig', 'AuthorizationType', 'AuthorizationConfig', 'Authorization:DefaultPolicyType', 'UserCertificates:Enabled', 'DisableFirstLevelHttpAuthorization'],
   },
   {
@@ -44,18 +44,18 @@ export const ABSENT_OPTIONS: readonly Absent[] = [
     options: ['CertificateStoreLocation', 'CertificateStoreName', 'CertificateSubjectName', 'CertificateThumbprint', 'DisableClientAuthEkuValidation', 'RemoveDevCerts'],
   },
   {
-    because: 'every append waits for the disk, and files are read and written in one way only',
+    because: 'every append waits for the disk, and there is only one way of reading and writing files',
     options: ['UnsafeDisableFlushToDisk', 'MinFlushDelayMs', 'WriteTimeoutMs', 'Unbuffered', 'WriteThrough', 'ReduceFileCachePressure', 'DbLogFormat', 'Transform'],
   },
   {
-    because: 'memory is bounded by ChunksCacheSize and MaxMemTableSize, and the rest finds its measure itself',
+    because: 'memory is bounded by ChunksCacheSize and MaxMemTableSize, and the rest is sized automatically',
     options: [
       'CachedChunks', 'StreamInfoCacheCapacity', 'IndexCacheSize', 'HashCollisionReadLimit', 'MaxAutoMergeIndexLevel', 'SkipIndexScanOnReads', 'InitializationThreads', 'ReaderThreadsCount', 'ChunkInitialReaderCount', 'SecondaryIndexing:Enabled',
     ],
   },
-  { because: 'one event may have 4 MiB, and MaxAppendSize bounds an append', options: ['MaxAppendEventSize'] },
-  { because: 'logs are set up by LogLevel, Log and LogConsoleFormat, and statistics are at /stats and /metrics', options: ['LogConfig', 'StatsStorage', 'WriteStatsToDb'] },
-  { because: 'no telemetry is sent in any case', options: ['TelemetryOptout'] },
+  { because: 'an event is limited to 4 MiB, and an append by MaxAppendSize', options: ['MaxAppendEventSize'] },
+  { because: 'logging is configured by LogLevel, Log and LogConsoleFormat, and statistics are at /stats and /metrics', options: ['LogConfig', 'StatsStorage', 'WriteStatsToDb'] },
+  { because: 'telemetry is never sent', options: ['TelemetryOptout'] },
 ];
 
 /** Why an option of the reference database is not here, by its name without case and separators; null for every other name. */

@@ -43,7 +43,7 @@ export function readCommandLine(words: readonly string[], names: Names): Reading
     const next = words[at + 1];
     if (word.suffix !== '') {
       if (isSwitch && word.inline === null) add(String(word.suffix === '+'));
-      else problems.push(`${shown(written)} is not understood: only a switch takes ${word.suffix} behind its name, and no value then.`);
+      else problems.push(`${shown(written)} is not valid: only a switch can have ${word.suffix} after its name, and then no value.`);
     } else if (word.inline !== null) add(word.inline);
     else if (isSwitch && (next === undefined || !BOOLEAN.test(next))) add('true');
     else if (next === undefined || next.startsWith('--') || (next.startsWith('-') && wordOf(next, names) !== null)) {
@@ -96,7 +96,7 @@ export function readEnvironment(env: Environment, names: Names): Reading {
     if (found === null) {
       const absence = names.absence(written);
       const suggestion = names.suggestion(written, environmentName);
-      if (absence !== null) warnings.push(`${shown(variable)} is ignored: the reference database has this option, and Skua has not: ${absence}.`);
+      if (absence !== null) warnings.push(`${shown(variable)} is ignored: the reference database has this option, but Skua does not: ${absence}.`);
       else if (written === '' || suggestion !== '') unknown.push(`Unknown environment variable ${shown(variable)}.${suggestion}`);
       else warnings.push(`Unknown environment variable ${shown(variable)} is ignored.${names.shorter(written, environmentName)}`);
       continue;
@@ -138,7 +138,7 @@ const SERVICES_SHOWN = 20;
 function serviceWarning(variables: readonly string[]): string[] {
   if (variables.length === 0) return [];
   const more = variables.length > SERVICES_SHOWN ? ` and ${variables.length - SERVICES_SHOWN} more` : '';
-  return [`${variables.slice(0, SERVICES_SHOWN).map(shown).join(', ')}${more}: ignored, as an orchestrator sets such variables for a service. (In a pod enableServiceLinks: false keeps them away.)`];
+  return [`${variables.slice(0, SERVICES_SHOWN).map(shown).join(', ')}${more}: ignored, because orchestrators set such variables for services. (In a pod, set enableServiceLinks: false to avoid them.)`];
 }
 
 /** One value that a source gives for an option. */

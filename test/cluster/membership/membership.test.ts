@@ -50,7 +50,7 @@ describe('an election', () => {
     const process = net.add({ port: 1, clusterSize: 1 });
     expect(await net.untilLeader(200)).toBeLessThan(100);
     expect(process.membership.leadsSinceMs).toBeGreaterThan(0);
-    expect(await ended(net, process.membership.resign())).toContain('still leads');
+    expect(await ended(net, process.membership.resign())).toContain('is still the leader');
     expect(process.membership.isLeader).toBe(true);
   });
 
@@ -261,7 +261,7 @@ describe('giving the lead away', () => {
     const next = net.leaderOf()!;
     expect(next).not.toBe(old);
     const [third] = otherThan(otherThan(processes, old), next) as [Process];
-    expect(await ended(net, third.membership.resign())).toContain(`member:${next.node.port} does`);
+    expect(await ended(net, third.membership.resign())).toContain(`member:${next.node.port} is`);
     third.copy.isCaughtUp = false;
     net.kill(next);
     await net.clock.advance(4_500);
@@ -303,7 +303,7 @@ describe('giving the lead away', () => {
         lastMs = net.clock.monotonicMs();
       }
     })();
-    expect(await ended(net, keeping)).toMatch(/still leads/);
+    expect(await ended(net, keeping)).toMatch(/is still the leader/);
     await ended(net, appending);
     expect(pauseMs).toBeGreaterThan(150);
     expect(pauseMs).toBeLessThan(300);
@@ -313,7 +313,7 @@ describe('giving the lead away', () => {
   test('where nobody can take it the leader keeps it, and says why', async () => {
     const { net, processes, leader } = await settled();
     for (const { bucket } of otherThan(processes, leader)) bucket.isCut = true;
-    expect(await ended(net, leader.membership.resign())).toMatch(/still leads/);
+    expect(await ended(net, leader.membership.resign())).toMatch(/is still the leader/);
     expect(leader.membership.state).toBe('Leader');
     expect(leader.membership.leadsSinceMs).not.toBeNull();
   });

@@ -126,7 +126,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 describe('backups of the node', () => {
   test('are started, watched and ended', async () => {
     const { send, get, node } = await world();
-    expect((await get('/admin/backup/current')).json()).toEqual({ code: 'backup_not_running', title: 'Not Found', detail: 'No backup is being made.' });
+    expect((await get('/admin/backup/current')).json()).toEqual({ code: 'backup_not_running', title: 'Not Found', detail: 'No backup is running.' });
     const started = await send('POST', '/admin/backup');
     expect([started.status, started.json()]).toEqual([202, { backupId: BACKUP_ID }]);
     expect((await get('/admin/backup/current')).json()).toEqual({ backupId: BACKUP_ID, phase: 'Copying', bytesDone: 5, bytesTotal: 10, startedAt: '2031-04-02T09:00:00Z', elapsedSeconds: 1.5, remainingSeconds: 1.5 });
@@ -136,7 +136,7 @@ describe('backups of the node', () => {
     expect([ended.status, ended.json()]).toEqual([200, { backupId: BACKUP_ID }]);
     expect((await send('DELETE', '/admin/backup/current')).status).toBe(404);
     node.lastNow = { backupId: BACKUP_ID, result: 'Failed', error: 'The bucket is gone.' };
-    expect((await get('/admin/backup/current')).json().hint).toBe(`The last one, ${BACKUP_ID}, ended: Failed. The bucket is gone.`);
+    expect((await get('/admin/backup/current')).json().hint).toBe(`The result of the last one, ${BACKUP_ID}: Failed. The bucket is gone.`);
   });
 
   test('are listed', async () => {

@@ -31,7 +31,7 @@ async function create(id: string, settings: object = SETTINGS): Promise<void> {
 }
 
 test('an unsigned connector that may write everywhere is created with a warning, in the answer and in the log', async () => {
-  const warned = () => instance.log.lines.filter(({ message }) => message === 'a connector was configured in a way that deserves a warning').length;
+  const warned = () => instance.log.lines.filter(({ message }) => message === 'a connector was configured with a warning').length;
   const warnings = [expect.stringMatching(/not signed.*streams/)];
   expect((await send('POST', '/connectors/parcels', { settings: SETTINGS })).json()).toEqual({ warnings });
   expect(warned()).toBe(1);

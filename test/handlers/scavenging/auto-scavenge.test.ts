@@ -118,8 +118,8 @@ describe('commands', () => {
   });
 
   test.each([
-    ['null', 'bad_json', 'Invalid payload'], ['{}', 'bad_json', /member schedule, spelt like this/], ['{"Schedule":"* * * * *"}', 'bad_json', /member schedule/], ['[]', 'bad_json', /member schedule/], ['"x"', 'bad_json', /member schedule/],
-    ['', 'bad_json', /no valid JSON/], ['{"schedule":', 'bad_json', /no valid JSON/],
+    ['null', 'bad_json', 'Invalid payload'], ['{}', 'bad_json', /member schedule, spelt exactly so/], ['{"Schedule":"* * * * *"}', 'bad_json', /member schedule/], ['[]', 'bad_json', /member schedule/], ['"x"', 'bad_json', /member schedule/],
+    ['', 'bad_json', /not valid JSON/], ['{"schedule":', 'bad_json', /not valid JSON/],
     ...['5', 'true', '{}', '[]', 'null'].map((value) => [`{"schedule":${value}}`, 'invalid_schedule', 'CRON expression can only be a string'] as const),
   ] as readonly (readonly [string, string, string | RegExp])[])('17: configure with %j is 400', async (body, code, detail) => {
     const { send, autoScavenge } = world();

@@ -21,8 +21,8 @@ describe('starting', () => {
     ['134', 'throttlePercent=50&threads=2', MULTI],
     ['136', 'threshold=x', 'threshold must be an integer'], ['136', 'threshold=-2147483649', 'threshold must be an integer'],
     ['137', 'syncOnly=1', 'syncOnly must be a boolean'], ['137', 'syncOnly=', 'syncOnly must be a boolean'],
-    ['', 'startAfresh=1', 'startAfresh must be a boolean'], ['', 'startAfresh=true&syncOnly=true', 'startAfresh writes a scavenge point and syncOnly uses one that is there: leave one of them out'],
-    ['', `startAfresh=true&clusterScavengeId=${FIRST}&attempt=1`, 'A cluster goes on with what did not end: leave out startAfresh, or clusterScavengeId and attempt'],
+    ['', 'startAfresh=1', 'startAfresh must be a boolean'], ['', 'startAfresh=true&syncOnly=true', 'startAfresh writes a scavenge point and syncOnly uses an existing one: leave one of them out'],
+    ['', `startAfresh=true&clusterScavengeId=${FIRST}&attempt=1`, 'A cluster resumes an unfinished scavenge: leave out startAfresh, or clusterScavengeId and attempt'],
     ['', 'startFromChunk=-1', 'startFromChunk must be a positive integer'], ['', 'dryRun=yes', 'dryRun must be a boolean'],
     // In the order of the table, whatever the order of the parameters.
     ['', 'syncOnly=x&throttlePercent=x&threshold=x&threads=x&startFromChunk=x', 'startFromChunk must be a positive integer'],

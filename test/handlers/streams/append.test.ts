@@ -130,7 +130,7 @@ describe('checks before the body', () => {
     ['event+json', '/streams/s', { 'content-type': 'application/vnd.eventstore.event+json' }, 400, 'Write request body invalid.'],
     ['atom+json', '/streams/s', { 'content-type': ATOM }, 400, 'Write request body invalid.'],
     ['incoming guid', '/streams/s/incoming/x', SINGLE, 400, 'Invalid request. Unable to parse guid'],
-    ['percent', '/streams/%zz', SINGLE, 400, "The path holds malformed percent-encoding: '%zz'. Encode names as UTF-8."],
+    ['percent', '/streams/%zz', SINGLE, 400, "The path has malformed percent-encoding: '%zz'. Encode names as UTF-8."],
   ])('%s', async (_name, path, headers, status, detail) => {
     const reply = await harness().send('POST', path, headers, '{}');
     expect([reply.status, reply.json().detail]).toEqual([status, detail]);

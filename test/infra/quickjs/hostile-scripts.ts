@@ -82,7 +82,7 @@ export const HOSTILE: readonly Hostile[] = [
   routed('JSON.parse replaced', "JSON.parse = () => ({ body: 'mine' }); return { stream: typeof request.body };", 'object'),
   failed('the stack of an error, made by the script', "Error.prepareStackTrace = () => ({ toString() { for (;;); } }); throw new Error('boo');", /^Error: boo/),
   failed('the names of an error, made by the script', "throw Object.create(new Error('boo'), { name: { value: 5 } });", /Error/),
-  failed('a proxy thrown', 'throw new Proxy(new Error(), { get() { for (;;); } });', /no Error/),
+  failed('a proxy thrown', 'throw new Proxy(new Error(), { get() { for (;;); } });', /not an Error/),
 ];
 
 /** A script whose first call changes all that it can reach, and reports what a call finds changed. */

@@ -67,7 +67,7 @@ describe('the file', () => {
     await expect.poll(() => trail.view, { timeout: 600_000 }).toEqual({ failing: true, entriesLost: 1 });
     for (let i = 0; i < 4; i++) trail.own('node.priority');
     expect(trail.view).toEqual({ failing: true, entriesLost: 5 });
-    expect(log.lines.map(({ level, message }) => [level, message])).toEqual([['error', expect.stringContaining('audit can not be written')]]);
+    expect(log.lines.map(({ level, message }) => [level, message])).toEqual([['error', expect.stringContaining('audit cannot be written')]]);
     expect(await metrics()).toEqual(expect.arrayContaining(['eventstore_audit_failing 1', 'eventstore_audit_entries_total{sink="file",result="lost"} 5']));
     rmSync(path.join(root, 'not-a-folder'));
     mkdirSync(path.join(root, 'not-a-folder'));

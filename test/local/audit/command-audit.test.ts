@@ -34,7 +34,7 @@ test('an audit that can not be written is told, and the command goes on', async 
   writeFileSync(path.join(root, 'file'), '');
   const io = new FakeIo();
   expect(await withAudit({ file: path.join(root, 'file', 'audit.json'), action: 'directory.restore', target: null }, io, async () => EXIT.ok)).toBe(EXIT.ok);
-  expect(io.err).toContain('can not be written');
+  expect(io.err).toContain('cannot be written');
 });
 
 test('restore and prune tell it', async () => {

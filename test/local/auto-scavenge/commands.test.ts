@@ -68,9 +68,9 @@ describe('status', () => {
   });
 
   test('off: why', async () => {
-    autoScavenge.off = 'The licence key has expired.';
-    expect(await run('status')).toEqual({ code: 0, out: 'Auto-scavenge is off. The licence key has expired.\n', err: '' });
-    expect(await run('status', '--json')).toEqual({ code: 0, out: '{"enabled":false,"reason":"The licence key has expired."}\n', err: '' });
+    autoScavenge.off = 'The licence key expired.';
+    expect(await run('status')).toEqual({ code: 0, out: 'Auto-scavenge is off. The licence key expired.\n', err: '' });
+    expect(await run('status', '--json')).toEqual({ code: 0, out: '{"enabled":false,"reason":"The licence key expired."}\n', err: '' });
   });
 });
 
@@ -89,7 +89,7 @@ describe('commands', () => {
   });
 
   test('resume', async () => {
-    expect(await run('resume')).toEqual({ code: 0, err: '', out: 'Resumed. The cycle goes on.\n' });
+    expect(await run('resume')).toEqual({ code: 0, err: '', out: 'Resumed. The cycle continues.\n' });
     expect(JSON.parse((await run('resume', '--json')).out)).toMatchObject({ state: 'InProgress' });
   });
 

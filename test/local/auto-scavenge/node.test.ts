@@ -212,13 +212,13 @@ describe('off', () => {
     expect([autoScavenge.enabled().enabled, scavenger.current()]).toEqual([true, expect.any(String)]);
     const before = await types();
     await clock.advance(TICK_PERIOD_MS);
-    expect(autoScavenge.enabled()).toEqual({ enabled: false, reason: expect.stringMatching(/has expired/) });
+    expect(autoScavenge.enabled()).toEqual({ enabled: false, reason: expect.stringMatching(/expired at/) });
     await expect(autoScavenge.pause()).rejects.toMatchObject({ code: 'auto_scavenge_off' });
     // The run on the node goes on by itself, and nobody takes note of its end.
     expect(scavenger.current()).not.toBeNull();
     scavenger.end('Success');
     await clock.advance(10 * TICK_PERIOD_MS);
     expect(await types()).toEqual(before);
-    expect(log.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ fields: { feature: 'AUTO_SCAVENGE', reason: expect.stringMatching(/has expired/) } }]);
+    expect(log.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ fields: { feature: 'AUTO_SCAVENGE', reason: expect.stringMatching(/expired at/) } }]);
   });
 });

@@ -99,7 +99,7 @@ describe('copies of files', () => {
     symlinkSync(at('c'), at('link'));
     const before = readdirSync(at('c'), { recursive: true }).sort();
     for (const words of [['--db', at('c')], ['--db', at('c', 'inside')], ['--db', at('link')], ['--db', at('r'), '--index', at('c', 'index')], ['--db', at('r'), '--index', at('link', 'index')]]) {
-      expect(await run('restore', '--from', at('c'), ...words, '--force'), words.join(' ')).toMatchObject({ code: 4, err: expect.stringContaining('holds or lies in') });
+      expect(await run('restore', '--from', at('c'), ...words, '--force'), words.join(' ')).toMatchObject({ code: 4, err: expect.stringContaining('contains or is inside') });
     }
     expect(readdirSync(at('c'), { recursive: true }).sort()).toEqual(before);
     await fill(at('another'), 's', 5);
@@ -108,7 +108,7 @@ describe('copies of files', () => {
     expect(existsSync(at('c', 'skua.lock'))).toBe(false);
     mkdirSync(at('linked'));
     symlinkSync(at('data', 'index'), at('linked', 'index'));
-    expect(await run('backup', 'copy', '--full', '--db', at('data'), '--to', at('linked'))).toMatchObject({ code: 4, err: expect.stringContaining('holds or lies in') });
+    expect(await run('backup', 'copy', '--full', '--db', at('data'), '--to', at('linked'))).toMatchObject({ code: 4, err: expect.stringContaining('contains or is inside') });
   });
 
   test('--snapshot says in which order to go, and ends with 1 where it can not', async () => {
@@ -138,7 +138,7 @@ describe('a repository', () => {
     expect(next).toMatchObject({ nodeId: made['nodeId'] });
     const listed = await json('backup', 'list', '--repository', at('repo'));
     expect((listed['backups'] as { id: string }[]).map(({ id }) => id)).toEqual([next['backupId'], made['backupId']]);
-    expect(await run('backup', 'list', '--repository', at('repo'))).toMatchObject({ code: 0, out: expect.stringContaining('None of them was proven yet') });
+    expect(await run('backup', 'list', '--repository', at('repo'))).toMatchObject({ code: 0, out: expect.stringContaining('None of them has been tested yet') });
     expect(await run('backup', 'verify', '--repository', at('repo'))).toMatchObject({ code: 0, err: '' });
 
     mkdirSync(at('scratch'));
@@ -191,7 +191,7 @@ describe('a repository', () => {
     expect(await run('backup', 'verify', '--repository', at('repo'))).toMatchObject({ code: 1, out: expect.stringContaining(key) });
     expect(await run('restore', '--from', at('repo'), '--db', at('r'))).toMatchObject({ code: 1, err: expect.stringContaining('repository_damaged') });
     const part = await run('restore', '--from', at('repo'), '--db', at('r'), '--force', '--allow-damaged');
-    expect(part).toMatchObject({ code: 0, out: expect.stringMatching(/^Done in part[^]*Lost: positions/) });
+    expect(part).toMatchObject({ code: 0, out: expect.stringMatching(/^Partly done[^]*Lost: positions/) });
     expect((await run('verify', at('r'))).code).toBe(0);
   });
 
@@ -272,13 +272,13 @@ describe('a repository', () => {
     await fill(at('data'), 's', 10);
     const first = String((await json('backup', 'create', ...repository, '--db', at('data')))['backupId']);
     await run('backup', 'drill', ...repository);
-    expect((await run('backup', 'list', ...repository)).out).toContain(`Last proven by a drill: ${first}`);
+    expect((await run('backup', 'list', ...repository)).out).toContain(`Last tested by a drill: ${first}`);
     await fill(at('data'), 's', 10);
     await json('backup', 'create', ...repository, '--db', at('data'));
     await json('backup', 'prune', ...repository, '--keep-last', '1');
     const listed = await run('backup', 'list', ...repository);
     expect(listed).toMatchObject({ code: 0, out: expect.not.stringContaining(first) });
-    expect(listed.out).toContain('None of them was proven yet');
+    expect(listed.out).toContain('None of them has been tested yet');
     expect(await json('backup', 'list', ...repository)).toMatchObject({ proven: null });
   });
 
@@ -300,12 +300,12 @@ describe('a repository', () => {
     // By what an earlier prune has left, with a backup that was killed.
     await json('backup', 'prune', ...repository, '--key-file', at('key'), '--keep-last', '1');
     const found = await run(...search);
-    expect(found).toMatchObject({ code: 1, out: expect.stringContaining('Only what no backup needs any more holds them') });
+    expect(found).toMatchObject({ code: 1, out: expect.stringContaining('Only unused content holds them') });
     const [prune] = commandsIn(found.out);
     mkdirSync(at('repo', 'active'), { recursive: true });
     writeFileSync(at('repo', 'active', 'bbbbbbbb-0000-4000-8000-000000000009'), 'cut off');
-    expect((await run(...search)).out).toMatch(/A backup is being made \(bbbbbbbb-0000-4000-8000-000000000009, last sign of life at .*\), beside which nothing is removed: run it when it has ended; one that was killed stops counting at /);
-    expect(await run(...prune!)).toMatchObject({ code: 4, out: expect.stringMatching(/A backup is being made \(bbbbbbbb-0000-4000-8000-000000000009, .*so no objects were removed\. Repeat the command when it has ended; one that was killed stops counting at /) });
+    expect((await run(...search)).out).toMatch(/A backup is being made \(bbbbbbbb-0000-4000-8000-000000000009, last heartbeat at .*\); nothing is removed meanwhile: run it when it has ended; one that was killed is ignored from /);
+    expect(await run(...prune!)).toMatchObject({ code: 4, out: expect.stringMatching(/A backup is being made \(bbbbbbbb-0000-4000-8000-000000000009, .*so no objects were removed\. Repeat the command when it has ended; one that was killed is ignored from /) });
     rmSync(at('repo', 'active', 'bbbbbbbb-0000-4000-8000-000000000009'));
     expect(await run(...prune!)).toMatchObject({ code: 0 });
     expect(await run(...search)).toMatchObject({ code: 0, out: expect.stringContaining('no trace') });
@@ -318,7 +318,7 @@ describe('a repository', () => {
     const old = await run('prove-erased', '--event', later!, ...repository, '--key-file', at('key'));
     const forget = commandsIn(old.out).find((words) => words.includes('--forget-node'))!;
     expect(forget.at(-1)).toBe(nodeId);
-    expect(await run(...forget)).toMatchObject({ code: 0, out: expect.stringContaining('of the node that is no more') });
+    expect(await run(...forget)).toMatchObject({ code: 0, out: expect.stringContaining('of a node that no longer exists') });
     expect(await run('prove-erased', '--event', later!, ...repository, '--key-file', at('key'))).toMatchObject({ code: 0 });
   });
 
@@ -339,15 +339,15 @@ describe('a repository', () => {
     const time = new Date(chunkMs).toISOString();
     const words = ['restore', '--from', at('a repo'), '--db', at('r'), '--to-time', time];
     const refused = await run(...words);
-    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/not_restorable.*The nearest moments that can be had are \S+Z, before it, and \S+Z, behind it\. For the one before, run/) });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/not_restorable.*The nearest restore points are \S+Z, before it, and \S+Z, after it\. For the one before, run/) });
     expect(refused.err).not.toContain('position');
     expect(existsSync(at('r', 'writer.chk'))).toBe(false);
     const [before, after] = commandsIn(refused.err);
     expect(before).toEqual([...words.slice(0, -1), time.replace('.500Z', '.5Z'), '--at-or-before']);
     const belowText = / are (\S+Z), before/.exec(refused.err)![1]!;
-    expect(await run(...before!)).toMatchObject({ code: 0, out: expect.stringContaining(`the nearest moment before it that can is ${belowText}.`) });
+    expect(await run(...before!)).toMatchObject({ code: 0, out: expect.stringContaining(`the nearest restore point before it is ${belowText}.`) });
     expect(await json(...after!, '--force')).toMatchObject({ restoredTo: null });
-    expect(await run('restore', '--from', at('a repo'), '--db', at('r'), '--at-or-before')).toMatchObject({ code: 2, err: expect.stringContaining('--at-or-before goes with --to-time') });
+    expect(await run('restore', '--from', at('a repo'), '--db', at('r'), '--at-or-before')).toMatchObject({ code: 2, err: expect.stringContaining('--at-or-before needs --to-time') });
   });
 });
 

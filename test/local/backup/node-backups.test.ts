@@ -243,7 +243,7 @@ test('shipping makes the backup that it needs, as soon as no scavenge runs', asy
   const stop = new AbortController();
   const running = shipping.run(stop.signal);
   await clock.advance(6_000);
-  expect([ticks, begun, log.lines.map(({ level, message }) => `${level} ${message}`)]).toEqual([4, [], ['error log could not be shipped; it is tried again', 'info log is shipped again']]);
+  expect([ticks, begun, log.lines.map(({ level, message }) => `${level} ${message}`)]).toEqual([4, [], ['error log could not be shipped; will retry', 'info log is shipped again']]);
   refusal = null;
   await clock.advance(4_000);
   expect(begun).toEqual(['shipping']);

@@ -105,7 +105,7 @@ describe('with a repository', () => {
     expect(backups[0].logEnd).toBeGreaterThan(first.logEnd);
     expect(await metric(node, 'eventstore_backup_runs_total{result="Success"}')).toBe(2);
     expect(await metric(node, 'eventstore_backup_age_seconds')).toBeGreaterThanOrEqual(0);
-    expect(node.log.lines.map(({ message }) => message)).toEqual(expect.arrayContaining(['a backup begins', 'a backup was made']));
+    expect(node.log.lines.map(({ message }) => message)).toEqual(expect.arrayContaining(['a backup has started', 'a backup has completed']));
   });
 
   test('ships what is new behind a backup that it makes for that, and goes on after a restart', async () => {
@@ -166,7 +166,7 @@ describe('with a repository', () => {
       }
     }
     expect((await node.json('GET', '/admin/backups')).backups.map(({ id }: { id: string }) => id)).toEqual(made.slice(0, 1));
-    expect(node.log.lines.filter(({ level, message }) => level === 'warn' && message.includes('passed over'))).toMatchObject([{ message: expect.stringMatching(/ in .* ha(s a name|ve names) that none of ours has there \(/) }]);
+    expect(node.log.lines.filter(({ level, message }) => level === 'warn' && message.includes('skipped, and left'))).toMatchObject([{ message: expect.stringMatching(/ in .* ha(s a name|ve names) unknown to this store \(/) }]);
     for (const stranger of strangers) expect(await readFile(stranger, 'utf8')).toBe('x');
   });
 

@@ -82,7 +82,7 @@ test('a running scavenge is stopped before the work and started after it, also w
     await (fails ? expect(ran).rejects.toBe(failure) : ran);
     expect(changes).toEqual(['DELETE /admin/scavenge/s1', 'POST /admin/scavenge']);
   }
-  expect(told).toContain('The scavenge goes on.');
+  expect(told).toContain('The scavenge resumed.');
 });
 
 test('a cycle is paused until it says so, and resumed after an interruption', async () => {

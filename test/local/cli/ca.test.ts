@@ -103,12 +103,12 @@ describe('what is wrong is said', () => {
   };
 
   test('an authority that nobody knows, by its name', async () => {
-    expect(await failed(await serve(node, intermediate.cert))).toMatch(/^error certificate_untrusted: The certificate of 127\.0\.0\.1:\d+ \("CN=node\.parcels\.test"\) was issued by "CN=Parcels Root", an authority that this machine does not know\. .*--ca FILE or SKUA_CA/);
+    expect(await failed(await serve(node, intermediate.cert))).toMatch(/^error certificate_untrusted: The certificate of 127\.0\.0\.1:\d+ \("CN=node\.parcels\.test"\) was issued by "CN=Parcels Root", an authority that this machine does not trust\. .*--ca FILE or SKUA_CA/);
     expect(await failed(await serve(node, intermediate.cert + root.cert))).toContain('was issued by "CN=Parcels Root"');
     // The node does not show its intermediate.
     expect(await failed(await serve(node))).toContain('was issued by "CN=Parcels Intermediate"');
     const other = file('other.pem', (await issueRoot('Other')).cert);
-    expect(await failed(await serve(node, intermediate.cert), ['--ca', other])).toMatch(/neither this machine nor .*other\.pem knows/);
+    expect(await failed(await serve(node, intermediate.cert), ['--ca', other])).toMatch(/neither this machine nor .*other\.pem trusts/);
     const { code, err } = await run(['webhook', 'send', `https://127.0.0.1:${await serve(node, intermediate.cert)}/webhook/orders`, file('body.json', '{}')]);
     expect({ code, err }).toEqual({ code: 3, err: expect.stringMatching(/^error certificate_untrusted: .*CN=Parcels Root/) });
   });
@@ -116,7 +116,7 @@ describe('what is wrong is said', () => {
   test('a certificate that has signed itself', async () => {
     const own = await issue({ commonName: 'localhost', dns: ['localhost'], ips: ['127.0.0.1'] });
     const port = await serve(own);
-    expect(await failed(port)).toMatch(/"CN=localhost"\) has signed itself, and this machine does not know it\. .*--ca .*SHA-256 ([0-9A-F]{2}:){31}/);
+    expect(await failed(port)).toMatch(/"CN=localhost"\) is self-signed, and this machine does not trust it\. .*--ca .*SHA-256 ([0-9A-F]{2}:){31}/);
     expect((await status(port, ['--ca', file('own.pem', own.cert)])).code).toBe(0);
   });
 

@@ -55,7 +55,7 @@ describe('wrong usage is exit code 2, on stderr, with a way on', () => {
   test.each(groups)('skua %s without a word behind it shows what may follow', async (group) => {
     const { code, out, err } = await run([group]);
     expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toContain(`error: skua ${group} needs a command behind it.\n`);
+    expect(err).toContain(`error: skua ${group} needs a command after it.\n`);
     for (const { name } of COMMANDS) expect(err.includes(`  ${name} `)).toBe(name.startsWith(`${group} `));
   });
   test('these are all groups that there are', () => expect(groups).toEqual(expect.arrayContaining(['scavenge', 'auto-scavenge', 'backup', 'webhook', 'functions'])));
@@ -70,9 +70,9 @@ describe('wrong usage is exit code 2, on stderr, with a way on', () => {
     [['scavenge', 'start', '--threads', '2', '--throttle-percent', '50'], 'error: --throttle-percent must be 100 with more than one thread.\nSee: skua scavenge start --help\n'],
     [['scavenge', 'start', '--dry-run', '--watch'], 'error: --dry-run always waits for its report: leave out --watch and --wait.\nSee: skua scavenge start --help\n'],
     [['scavenge', 'offline'], 'error: DIR is missing: the data directory.\nSee: skua scavenge offline --help\n'],
-    [['explain', 's', '--db', '.', '--node', 'http://x'], 'error: --node asks a running node and --db looks into a directory: give one of them.\nSee: skua explain --help\n'],
-    [['prove-erased'], 'error: Say what to look for: --stream NAME or --event ID.\nSee: skua prove-erased --help\n'],
-    [['prove-erased', '--event', 'x'], "error: 'x' is no event id. An id looks like 9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4.\nSee: skua prove-erased --help\n"],
+    [['explain', 's', '--db', '.', '--node', 'http://x'], 'error: --node asks a running node and --db reads a directory: give one of them.\nSee: skua explain --help\n'],
+    [['prove-erased'], 'error: Name what to search for: --stream NAME or --event ID.\nSee: skua prove-erased --help\n'],
+    [['prove-erased', '--event', 'x'], "error: 'x' is not an event id. An id looks like 9c2f4a1b-7e3d-4b5a-a6c8-d9e0f1a2b3c4.\nSee: skua prove-erased --help\n"],
     [['verify'], 'error: DIR is missing: the data directory, or s3://bucket/prefix.\nSee: skua verify --help\n'],
   ])('%j', async (words, err) => {
     expect(await run(words)).toEqual({ code: 2, out: '', err });

@@ -46,7 +46,7 @@ describe('a pipe and a file hold one line', () => {
 
 describe('a terminal asks twice, and shows nothing', () => {
   test('the same twice, also pasted at once and mended with backspace', async () => {
-    expect(await read('s3cret\rs3cret\r', { isTTY: true })).toEqual({ result: 's3cret', err: 'New password of kim: \nThe same again: \n' });
+    expect(await read('s3cret\rs3cret\r', { isTTY: true })).toEqual({ result: 's3cret', err: 'New password of kim: \nRepeat it: \n' });
     expect((await read('s3cretx\u007f\rs3cret\r', { isTTY: true })).result).toBe('s3cret');
   });
   test.each([['two that differ', 's3cret\rs3creT\r', 'invalid_user'], ['Ctrl+C', 's3cret\u0003', 'interrupted'], ['Ctrl+D', '\u0004', 'interrupted'], ['the end', 's3cret\r', 'interrupted']])('%s', async (_, keys, code) => {

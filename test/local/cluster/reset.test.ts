@@ -54,9 +54,9 @@ describe('skua cluster reset', () => {
   test('begins a log that holds what the copy holds, and makes the copy one of it', async () => {
     const ids = await copyWith(150);
     const { code, out, err } = await run(RESET('--yes', '--json'));
-    expect([code, err]).toEqual([0, expect.stringContaining(`is a copy of the log ${OLD_LOG}. It ends at position `)]);
+    expect([code, err]).toEqual([0, expect.stringContaining(`is a replica of the log ${OLD_LOG}. It ends at position `)]);
     expect(err).toContain('(number 149 of "s")');
-    expect(err).toContain('What others have beyond that end is lost');
+    expect(err).toContain('Anything other replicas have beyond that end is lost');
     const report = JSON.parse(out) as { logId: string; logEnd: number; chunks: number };
     expect(report).toMatchObject({ directory: at('copy'), storage: at('second'), formerLogId: OLD_LOG, lastEvent: { stream: 's', number: 149 } });
     expect(report.chunks).toBeGreaterThan(1);
@@ -93,7 +93,7 @@ describe('skua cluster reset', () => {
     await run(RESET('--yes'));
     const after = readFileSync(at('copy', 'log-id'), 'utf8');
     const files = readdirSync(at('second'), { recursive: true }).length;
-    expect(await run(RESET('--yes'))).toMatchObject({ code: 4, err: expect.stringContaining('holds a log already') });
+    expect(await run(RESET('--yes'))).toMatchObject({ code: 4, err: expect.stringContaining('already holds a log') });
     expect(readFileSync(at('copy', 'log-id'), 'utf8')).toBe(after);
     expect(readdirSync(at('second'), { recursive: true })).toHaveLength(files);
   });
@@ -101,7 +101,7 @@ describe('skua cluster reset', () => {
   test.each<[string, string[], number, RegExp]>([
     ['no directory', ['cluster', 'reset', '--storage', 'x'], 2, /--from DIR is missing/],
     ['no place', ['cluster', 'reset', '--from', 'x'], 2, /--storage PLACE is missing/],
-    ['the log in the copy', ['cluster', 'reset', '--from', 'x', '--storage', 'x/log'], 2, /lie in each other/],
+    ['the log in the copy', ['cluster', 'reset', '--from', 'x', '--storage', 'x/log'], 2, /are inside each other/],
     ['what is no directory', ['cluster', 'reset', '--from', 'none', '--storage', 'log'], 3, /not_a_directory/],
   ])('refuses %s', async (_, words, code, message) => {
     expect(await run(words)).toMatchObject({ code, err: expect.stringMatching(message) });

@@ -76,7 +76,7 @@ describe('the command', () => {
     const { url, port } = await node(() => gossip(member(port, { state: 'Leader' }), member(port + 1, { writerCheckpoint: 488, appliedCommit: 18, scavengeId: 'abc' })));
     const { code, out, err } = await run(['--node', url]);
     expect([code, err]).toEqual([0, '']);
-    expect(out.split('\n')[0]).toBe(`127.0.0.1:${port} leads, epoch 4; 2 of 2 members alive, as 127.0.0.1:${port} knows them`);
+    expect(out.split('\n')[0]).toBe(`127.0.0.1:${port} leads, epoch 4; 2 of 2 members alive, as seen by 127.0.0.1:${port}`);
     expect(out).toMatch(new RegExp(`127\\.0\\.0\\.1:${port} +Leader +0 +4 +1,000 +none +0\\.1\\.0\\n`));
     expect(out).toMatch(new RegExp(`127\\.0\\.0\\.1:${port + 1} +Follower +0 +4 +488 +2 commits, 512 B +0\\.1\\.0 +scavenges \\(abc\\)\\n`));
   });
@@ -84,9 +84,9 @@ describe('the command', () => {
     const { url, port } = await node(() => gossip(member(port, { bucketSilentMs: 7_000 }), member(port + 1, { isAlive: false })));
     const { code, out } = await run(['--node', url]);
     expect(code).toBe(1);
-    expect(out).toContain('Nobody leads; 1 of 2 members alive');
+    expect(out).toContain('No leader; 1 of 2 members alive');
     expect(out).toContain('dead (Follower)');
-    expect(out).toContain('the bucket is silent for 7 s');
+    expect(out).toContain('the bucket has not answered for 7 s');
   });
   test('as JSON', async () => {
     const { url, port } = await node(() => gossip(member(port, { state: 'Leader' })));
@@ -102,7 +102,7 @@ describe('the command', () => {
     await closed(server);
     expect((await run(['--node', url])).code).toBe(3);
     const other = await node(() => ({}) as GossipDocument);
-    expect((await run(['--node', other.url])).err).toContain('is it a node of Skua?');
+    expect((await run(['--node', other.url])).err).toContain('check that it is a Skua node.');
   });
 });
 

@@ -8,15 +8,15 @@ import { load, problems } from './support.ts';
 const R = ['--backup-repository', 's3://backups/node'];
 
 test.each([
-  [['--backup-schedule', '0 2 * * *'], /--backup-schedule: there is nowhere for backups to go.*--backup-repository/],
-  [['--backup-ship-every-sec', '5', '--backup-keep-daily', '7'], /--backup-ship-every-sec, --backup-keep-daily: there is nowhere/],
+  [['--backup-schedule', '0 2 * * *'], /--backup-schedule: no backup repository is set.*--backup-repository/],
+  [['--backup-ship-every-sec', '5', '--backup-keep-daily', '7'], /--backup-ship-every-sec, --backup-keep-daily: no backup repository is set/],
   [[...R, '--backup-schedule', 'daily'], /--backup-schedule: Give five fields/],
-  [[...R, '--backup-schedule', '61 2 * * *'], /--backup-schedule: '61' is no minute/],
+  [[...R, '--backup-schedule', '61 2 * * *'], /--backup-schedule: '61' is not a valid minute/],
   [['--backup-repository', 'http://example.com/x'], /--backup-repository: .*"http" is not known/],
   [['--backup-repository', 's3://'], /--backup-repository: .*the bucket is missing/],
-  [[...R, '--backup-s3-endpoint', 'example.com'], /--backup-repository: The S3 endpoint has to be a URL/],
-  [['--db', '/srv/skua', '--backup-repository', '/srv/skua/backups'], /lies in the data directory/],
-  [['--db', '/srv/skua', '--backup-repository', '/srv/skua'], /lies in the data directory/],
+  [[...R, '--backup-s3-endpoint', 'example.com'], /--backup-repository: The S3 endpoint must be a URL/],
+  [['--db', '/srv/skua', '--backup-repository', '/srv/skua/backups'], /is in the data directory/],
+  [['--db', '/srv/skua', '--backup-repository', '/srv/skua'], /is in the data directory/],
   [[...R, '--backup-throttle-bytes-per-sec', '100'], /--backup-throttle-bytes-per-sec/],
   [[...R, '--backup-compression', 'zip'], /auto, on, off/],
 ] as const)('%j is refused', (words, problem) => {

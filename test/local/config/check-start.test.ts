@@ -11,7 +11,7 @@ describe('certificates', () => {
   test('without one the message names every way on', () => {
     const [message] = problemsOf(() => checkTls(load([])));
     for (const way of ['--certificate-file', '--dev', '--disable-tls', '--insecure']) expect(message).toContain(way);
-    expect(problemsOf(() => checkTls(load(['--certificate-private-key-file', 'x'])))[0]).toContain('--certificate-private-key-file is only its key.');
+    expect(problemsOf(() => checkTls(load(['--certificate-private-key-file', 'x'])))[0]).toContain('--certificate-private-key-file is only its private key.');
   });
   test.each([[['--certificate-file=x']], [['--dev']], [['--disable-tls']], [['--insecure']]])('%j is enough', (words) => {
     expect(problemsOf(() => checkTls(load(words)))).toEqual([]);

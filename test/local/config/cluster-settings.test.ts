@@ -22,21 +22,21 @@ describe('who is a member', () => {
 
 describe('what a node refuses to start with', () => {
   test.each<[string, readonly string[], string]>([
-    ['a cluster without a log', ['--cluster-size=3'], 'Say where it is with --storage s3://bucket/prefix'],
+    ['a cluster without a log', ['--cluster-size=3'], 'Name it with --storage s3://bucket/prefix'],
     ['a replica of nothing', ['--read-only-replica', BUCKET], '--read-only-replica needs a cluster to replicate'],
     ['several seeds of one node', ['--gossip-seed=a:1,b:2'], '--cluster-size is 1'],
     ['an empty name of DNS', ['--cluster-dns='], '--cluster-dns is empty'],
-    ['a copy in memory', [...THREE, '--mem-db'], '--mem-db: a member of a cluster keeps its copy in a directory'],
-    ['the copy in the log', ['--storage=shared', '--db=shared/copy'], '--storage and --db lie in each other'],
-    ['the log in the copy', ['--storage=copy/log', '--db=copy'], '--storage and --db lie in each other'],
-    ['marks that scavenges would remove', [...THREE, '--unsafe-ignore-hard-delete'], '--unsafe-ignore-hard-delete: the members'],
+    ['a copy in memory', [...THREE, '--mem-db'], '--mem-db: a cluster member keeps its replica in a directory'],
+    ['the copy in the log', ['--storage=shared', '--db=shared/copy'], '--storage and --db are inside each other'],
+    ['the log in the copy', ['--storage=copy/log', '--db=copy'], '--storage and --db are inside each other'],
+    ['marks that scavenges would remove', [...THREE, '--unsafe-ignore-hard-delete'], '--unsafe-ignore-hard-delete: each cluster member'],
     ['no secret', [BUCKET, '--cluster-size=3', '--disable-tls'], 'SERVER_CLUSTER_SECRET'],
     ['an empty secret', [BUCKET, '--cluster-size=3', '--disable-tls', '--cluster-secret='], 'SERVER_CLUSTER_SECRET'],
-    ['a secret that no header carries', [BUCKET, '--cluster-size=3', '--disable-tls', '--cluster-secret=ø'], 'letters, digits and signs of ASCII'],
-    ['certificates that nobody else knows', [BUCKET, '--cluster-size=3', '--dev'], '--dev makes a certificate that other members do not know'],
+    ['a secret that no header carries', [BUCKET, '--cluster-size=3', '--disable-tls', '--cluster-secret=ø'], 'printable ASCII characters'],
+    ['certificates that nobody else knows', [BUCKET, '--cluster-size=3', '--dev'], '--dev makes a certificate that other members do not trust'],
     ['no authority', [BUCKET, '--cluster-size=3', '--certificate-file=x'], '--trusted-root-certificates-path'],
-    ['alone and in a cluster', [...THREE, '--detach'], '--detach opens a copy alone: leave out --storage, --cluster-size.'],
-    ['backups in the copy', [...THREE, '--db=x', '--backup-repository=x/backups'], 'lies in the data directory'],
+    ['alone and in a cluster', [...THREE, '--detach'], '--detach opens a replica as a single node: leave out --storage, --cluster-size.'],
+    ['backups in the copy', [...THREE, '--db=x', '--backup-repository=x/backups'], 'is in the data directory'],
     ['too many', [BUCKET, '--cluster-size=100', '--insecure'], 'must be at most 99'],
   ])('%s', (_, words, message) => {
     expect(problems(words)).toEqual([expect.stringContaining(message)]);
@@ -51,7 +51,7 @@ describe('what a node refuses to start with', () => {
 
 test('options by which the reference finds its members are taken, and said not to be needed', () => {
   const { warnings } = load([...THREE, '--gossip-seed=a.test:2113,b.test:2113', '--discover-via-dns=false', '--cluster-dns=c.test', '--cluster-gossip-port=2113', '--quorum-size=2']);
-  for (const name of ['--gossip-seed', '--discover-via-dns', '--cluster-dns', '--cluster-gossip-port']) expect(warnings.join('\n')).toContain(`${name}: it is not needed: members find each other through the log that they share.`);
+  for (const name of ['--gossip-seed', '--discover-via-dns', '--cluster-dns', '--cluster-gossip-port']) expect(warnings.join('\n')).toContain(`${name}: it is not needed: members find each other through the shared log.`);
   expect(warnings.join('\n')).toContain('--quorum-size: it is not needed: the majority follows from ClusterSize.');
 });
 

@@ -37,11 +37,11 @@ describe('values that are not', () => {
     ['a number of bytes from 10000 to 4000000000, or 0, such as 67108864 or 64MiB', filter, '9999'],
     ['one of Debug, None', level, 'loud'], ['one of Debug, None', level, 'toString'], ['one of Debug, None', level, ''],
     ...['localhost', '1.2.3', '[::1]', ''].map((given) => ['an IP address such as 127.0.0.1 or ::1 (0.0.0.0 for all)', ip, given] as [string, Kind<unknown>, string]),
-    ['a path', path('FILE'), ''], ['a path', path('FILE'), 'a\0b'], ['a text that is not empty', text('T'), ''],
-    ...['', '*', 'a:80', 'https://a.test', 'a..b', 'a.', 'ä.test', 'a,,b', 'x'.repeat(256)].map((given) => ['a list of hosts without ports, such as events.example.test, or .example.test for all below it; other letters as the DNS has them (xn--)', hosts, given] as [string, Kind<unknown>, string]),
+    ['a path', path('FILE'), ''], ['a path', path('FILE'), 'a\0b'], ['a non-empty string', text('T'), ''],
+    ...['', '*', 'a:80', 'https://a.test', 'a..b', 'a.', 'ä.test', 'a,,b', 'x'.repeat(256)].map((given) => ['a list of hosts without ports, such as events.example.test, or .example.test for all below it; non-ASCII names in DNS form (xn--)', hosts, given] as [string, Kind<unknown>, string]),
     ...['', 'events.test', 'https://events.test/', 'https://events.test:443', 'https://a.test/page', 'ftp://a.test', 'null', 'https://*.a.test,', 'https://u:p@a.test'].map((given) => ['a list of origins such as https://events.example.test or http://localhost:8080, without a path, or *', origins, given] as [string, Kind<unknown>, string]),
-    ...['', 'a;b', 'a\tb', 'a,,b', 'a,'].map((given) => ['a list with commas, such as H,H', list('H'), given] as [string, Kind<unknown>, string]),
-    ...['', 'a,,b', 'a,', 'a\\,,'].map((given) => ['texts with commas between them (\\, for a comma in one)', texts('T'), given] as [string, Kind<unknown>, string]),
+    ...['', 'a;b', 'a\tb', 'a,,b', 'a,'].map((given) => ['a comma-separated list, such as H,H', list('H'), given] as [string, Kind<unknown>, string]),
+    ...['', 'a,,b', 'a,', 'a\\,,'].map((given) => ['comma-separated strings (\\, for a comma in one)', texts('T'), given] as [string, Kind<unknown>, string]),
   ])('%s, %#', (allowed, kind, given) => {
     expect(kind.parse(given)).toEqual({ allowed });
   });

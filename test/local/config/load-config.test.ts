@@ -60,16 +60,16 @@ describe('environment only', () => {
   });
   test.each(['', ' ', '\t\n'])('%j is no password, wherever it is given', (blank) => {
     for (const [name, variable, option] of [['DefaultAdminPassword', 'SERVER_DEFAULT_ADMIN_PASSWORD', '--default-admin-password'], ['DefaultOpsPassword', 'SERVER_DEFAULT_OPS_PASSWORD', '--default-ops-password']] as const) {
-      const refusal = (spelling: string) => expect.stringMatching(new RegExp(`^${spelling.replaceAll(/[()]/g, '\\$&')} must be a password, and it is empty .*leave the variable out\\.$`));
+      const refusal = (spelling: string) => expect.stringMatching(new RegExp(`^${spelling.replaceAll(/[()]/g, '\\$&')} must be a password, and it is empty .*leave out the variable\\.$`));
       for (const words of [[], ['--insecure'], ['--what-if']]) expect(problems(words, { env: { [variable]: blank } })).toEqual([refusal(variable)]);
-      expect(problems([`${option}=${blank}`])).toEqual([`${option} can only be given in the environment, as ${variable}.`, refusal(option)]);
-      expect(problems([], { yaml: `${name}: "${blank.replaceAll('\n', '\\n').replaceAll('\t', '\\t')}"` })).toEqual([`${name} (node.yaml:1) can only be given in the environment, as ${variable}.`, refusal(`${name} (node.yaml:1)`)]);
+      expect(problems([`${option}=${blank}`])).toEqual([`${option} can only be set in the environment, as ${variable}.`, refusal(option)]);
+      expect(problems([], { yaml: `${name}: "${blank.replaceAll('\n', '\\n').replaceAll('\t', '\\t')}"` })).toEqual([`${name} (node.yaml:1) can only be set in the environment, as ${variable}.`, refusal(`${name} (node.yaml:1)`)]);
       expect(problems([], { yaml: `${name}:` })).toEqual([expect.stringContaining(name)]);
     }
   });
   test('elsewhere they are refused, even where the environment has them too, and not shown', () => {
     const env = { SERVER_DEFAULT_OPS_PASSWORD: 'x' };
-    const expected = ['can only be given in the environment, as SERVER_DEFAULT_OPS_PASSWORD.'];
+    const expected = ['can only be set in the environment, as SERVER_DEFAULT_OPS_PASSWORD.'];
     expect(problems(['--default-ops-password', 'hunter2'])).toEqual([`--default-ops-password ${expected}`]);
     expect(problems([], { env, yaml: 'DefaultOpsPassword: hunter2' })).toEqual([`DefaultOpsPassword (node.yaml:1) ${expected}`]);
   });
@@ -77,21 +77,21 @@ describe('environment only', () => {
 
 describe('combinations that are refused', () => {
   test.each<[string[], string[]]>([
-    [['--db=~/data'], ['--db starts with ~, which only a shell understands: write the directory out.']],
-    [['--index=~/index', '--log=~'], ['--index starts with ~, which only a shell understands: write the directory out.', '--log starts with ~, which only a shell understands: write the directory out.']],
-    [['--db=/x/y', '--index=/x/y'], ['--index and --db are the same directory: give the index one of its own.']],
-    [['--db=/x/y', '--index=/x/z/../y/'], ['--index and --db are the same directory: give the index one of its own.']],
-    [['--index=data'], ['--index and --db are the same directory: give the index one of its own.']],
+    [['--db=~/data'], ['--db starts with ~, which only a shell expands: give the full path.']],
+    [['--index=~/index', '--log=~'], ['--index starts with ~, which only a shell expands: give the full path.', '--log starts with ~, which only a shell expands: give the full path.']],
+    [['--db=/x/y', '--index=/x/y'], ['--index and --db are the same directory: give the index its own.']],
+    [['--db=/x/y', '--index=/x/z/../y/'], ['--index and --db are the same directory: give the index its own.']],
+    [['--index=data'], ['--index and --db are the same directory: give the index its own.']],
     [['--cluster-size=0'], ['--cluster-size must be at least 1, not 0.']],
     [['--cluster-size=-1'], ['--cluster-size must be at least 1, not -1.']],
     [['--max-append-size=0'], ["--max-append-size must be a number of bytes from 1 to 16767216, such as 67108864 or 64MiB, not '0'."]],
     [['--max-append-size=16767217'], ["--max-append-size must be a number of bytes from 1 to 16767216, such as 67108864 or 64MiB, not '16767217'."]],
     [['--mem-db', '--db=x'], ['--mem-db keeps everything in memory: leave out --db and --index.']],
     [['--mem-db', '--index=x'], ['--mem-db keeps everything in memory: leave out --db and --index.']],
-    [['--enable-trusted-auth'], ['--enable-trusted-auth believes what a proxy says of its callers, and no proxy is named: say with --trusted-proxies from which addresses it is believed.']],
-    [['--enable-trusted-auth', '--insecure'], ['--enable-trusted-auth believes what a proxy says of its callers, and no proxy is named: say with --trusted-proxies from which addresses it is believed.']],
-    [['--trusted-proxies=0.0.0.0/0'], ["--trusted-proxies must be IP addresses and ranges with commas, such as 10.0.0.0/8,2001:db8::7 (a range of all addresses is refused), not '0.0.0.0/0'."]],
-    [['--db=~', '--cluster-size=2'], ['--db starts with ~, which only a shell understands: write the directory out.', expect.stringContaining('--cluster-size 2: the members of a cluster share a log on object storage.')]],
+    [['--enable-trusted-auth'], ['--enable-trusted-auth trusts a proxy to name the user, and no proxy is configured: set --trusted-proxies to the addresses to trust.']],
+    [['--enable-trusted-auth', '--insecure'], ['--enable-trusted-auth trusts a proxy to name the user, and no proxy is configured: set --trusted-proxies to the addresses to trust.']],
+    [['--trusted-proxies=0.0.0.0/0'], ["--trusted-proxies must be comma-separated IP addresses and ranges, such as 10.0.0.0/8,2001:db8::7 (a range of all addresses is refused), not '0.0.0.0/0'."]],
+    [['--db=~', '--cluster-size=2'], ['--db starts with ~, which only a shell expands: give the full path.', expect.stringContaining('--cluster-size 2: the members of a cluster share a log on object storage.')]],
   ])('%j', (words, expected) => {
     expect(problems(words)).toEqual(expected);
   });
@@ -187,8 +187,8 @@ describe('reading again', () => {
     expect(after.reread().values.LogLevel).toBe('Default');
   });
   test.each<[string | null, RegExp]>([
-    ['NodePort: [', /^node\.yaml is no valid YAML/], ['LogLevel: loud', /^LogLevel \(node\.yaml:1\) must be one of/], ['LogLvl: Debug', /^Unknown option LogLvl in node\.yaml:1/],
-    ['Db: ~/data', /^Db \(node\.yaml:1\) starts with ~/], [null, /^The configuration file node\.yaml is not there/],
+    ['NodePort: [', /^node\.yaml is not valid YAML/], ['LogLevel: loud', /^LogLevel \(node\.yaml:1\) must be one of/], ['LogLvl: Debug', /^Unknown option LogLvl in node\.yaml:1/],
+    ['Db: ~/data', /^Db \(node\.yaml:1\) starts with ~/], [null, /^The configuration file node\.yaml does not exist/],
   ])('refuses %j and names the file', (yaml, expected) => {
     const before = first('LogLevel: Debug');
     if (yaml === null) delete files['node.yaml'];
@@ -215,9 +215,9 @@ describe('files of the disk', () => {
   test('that are absent, folders, devices or too large are refused', () => {
     mkdirSync(join(folder, 'sub'));
     writeFileSync(join(folder, 'large'), Buffer.alloc(65_537, 35));
-    expect(problemsOf(() => read(join(folder, 'absent')))).toEqual([`The configuration file ${join(folder, 'absent')} is not there. Create it, or leave out --config.`]);
-    expect(problemsOf(() => read(join(folder, 'sub')))).toEqual([`The configuration file ${join(folder, 'sub')} can't be read: it is no file.`]);
-    expect(problemsOf(() => read('/dev/zero'))).toEqual(["The configuration file /dev/zero can't be read: it is no file."]);
+    expect(problemsOf(() => read(join(folder, 'absent')))).toEqual([`The configuration file ${join(folder, 'absent')} does not exist. Create it, or leave out --config.`]);
+    expect(problemsOf(() => read(join(folder, 'sub')))).toEqual([`The configuration file ${join(folder, 'sub')} can't be read: it is not a file.`]);
+    expect(problemsOf(() => read('/dev/zero'))).toEqual(["The configuration file /dev/zero can't be read: it is not a file."]);
     expect(problemsOf(() => read(join(folder, 'large')))).toEqual([expect.stringContaining('65537 bytes')]);
     expect(() => read('a\0b')).toThrow(ConfigError);
   });

@@ -86,8 +86,8 @@ describe('a command line that is refused', () => {
     [['--db', '-insecure'], ['--db needs a value: --db DIR.']],
     [['--db', '--', 'x'], ['--db needs a value: --db DIR.', "Unexpected argument '--'.", "Unexpected argument 'x'."]],
     [['--db='], ["--db must be a path, not ''."]],
-    [['--db-'], ['--db- is not understood: only a switch takes - behind its name, and no value then.']],
-    [['--mem-db+=true'], ['--mem-db+=true is not understood: only a switch takes + behind its name, and no value then.']],
+    [['--db-'], ['--db- is not valid: only a switch can have - after its name, and then no value.']],
+    [['--mem-db+=true'], ['--mem-db+=true is not valid: only a switch can have + after its name, and then no value.']],
     [['--mem-db=1'], ["--mem-db must be true or false, not '1'."]],
     [['--mem-db='], ["--mem-db must be true or false, not ''."]],
     [['--node-port', '65536'], ["--node-port must be a whole number from 0 to 65535, not '65536'."]],
@@ -103,7 +103,7 @@ describe('a command line that is refused', () => {
   });
 });
 
-const ALLOW = 'To start all the same, add --allow-unknown-options.';
+const ALLOW = 'To start anyway, add --allow-unknown-options.';
 
 describe('unknown options', () => {
   test.each<[string[], string[]]>([
@@ -167,7 +167,7 @@ describe('variables that are no options', () => {
     expect(warningsOf(Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`SERVER_PORT_${i}_TCP_ADDR`, ''])))[0]!.length).toBeLessThan(1_000);
   });
   test('of a service whose name makes one of ours: a port is no address', () => {
-    expect(load([], { env: { SERVER_NODE_PORT: 'tcp://10.96.0.7:2113' } })).toMatchObject({ values: { NodePort: 2113 }, warnings: [expect.stringMatching(/^SERVER_NODE_PORT: ignored, as an orchestrator/)] });
+    expect(load([], { env: { SERVER_NODE_PORT: 'tcp://10.96.0.7:2113' } })).toMatchObject({ values: { NodePort: 2113 }, warnings: [expect.stringMatching(/^SERVER_NODE_PORT: ignored, because orchestrators/)] });
     expect(problems([], { env: { SERVER_NODE_PORT: '10.96.0.7' } })).toHaveLength(1);
   });
   test('and of other programs', () => {
@@ -194,11 +194,11 @@ describe('variables that are no options', () => {
   });
   test('options of the reference database under our prefix, and in other places', () => {
     expect(warningsOf({ SERVER_RUN_PROJECTIONS: 'All', SERVER_NODE_TCP_PORT: '1113' })).toEqual([
-      'SERVER_NODE_TCP_PORT is ignored: the reference database has this option, and Skua has not: clients speak gRPC and HTTP here, not the TCP protocol.',
-      'SERVER_RUN_PROJECTIONS is ignored: the reference database has this option, and Skua has not: there are no projections.',
+      'SERVER_NODE_TCP_PORT is ignored: the reference database has this option, but Skua does not: clients speak gRPC and HTTP here, not the TCP protocol.',
+      'SERVER_RUN_PROJECTIONS is ignored: the reference database has this option, but Skua does not: there are no projections.',
     ]);
-    expect(problems(['--run-projections=All'])).toEqual(['Unknown option --run-projections. The reference database has this option, and Skua has not: there are no projections.', ALLOW]);
-    expect(problems([], { yaml: 'ReplicationPort: 1112' })).toEqual(['Unknown option ReplicationPort in node.yaml:1. The reference database has this option, and Skua has not: members of a cluster share their log on object storage, and reach each other at the port of clients.', ALLOW]);
+    expect(problems(['--run-projections=All'])).toEqual(['Unknown option --run-projections. The reference database has this option, but Skua does not: there are no projections.', ALLOW]);
+    expect(problems([], { yaml: 'ReplicationPort: 1112' })).toEqual(['Unknown option ReplicationPort in node.yaml:1. The reference database has this option, but Skua does not: cluster members share their log in object storage and reach each other on the client port.', ALLOW]);
   });
   test('what is not here stays so: no option that there is stands in the table', () => {
     const names = new Names(OPTION_GROUPS);
@@ -236,7 +236,7 @@ describe('nested options', () => {
   test.each<[string, string[]]>([
     ['AutoScavenge:\n  Enbled: true', ['Unknown option AutoScavenge:Enbled in node.yaml:2. Did you mean AutoScavenge:Enabled?', ALLOW]],
     ['AutoScavenge: true', ['Unknown option AutoScavenge in node.yaml:1. Did you mean AutoScavenge:Enabled?', ALLOW]],
-    ['AutoScavenge:\n  Enabled: true\nAutoScavenge:Enabled: false', ['AutoScavenge:Enabled is given twice in node.yaml, in lines 2 and 3.']],
+    ['AutoScavenge:\n  Enabled: true\nAutoScavenge:Enabled: false', ['AutoScavenge:Enabled is set twice in node.yaml, in lines 2 and 3.']],
     ['AutoScavenge: &a\n  Enabled: true\n  Again: *a', ['Unknown option AutoScavenge:Again in node.yaml:3.', ALLOW]],
     ['Connectors: &a\n  DataProtection: *a', ['Unknown option Connectors:DataProtection:DataProtection in node.yaml:2.', ALLOW]],
   ])('%j is refused', (yaml, expected) => {
@@ -255,6 +255,6 @@ describe('nested options', () => {
     expect(valueOf('Friends', [], { yaml: 'Friends: []' })).toBe(null);
     expect(problems([], { yaml: 'Friends: [a:1, [b]]', groups })).toEqual(['Friends (node.yaml:1) must be a sequence of single values.']);
     expect(problems([], { yaml: 'Friends: {a: 1}', groups })).toEqual(['Friends (node.yaml:1) must be a list, not a mapping.']);
-    expect(problems([], { env: { SERVER_FRIENDS: 'a;b' }, groups })).toEqual(["SERVER_FRIENDS must be a list with commas, such as HOST:PORT,HOST:PORT, not 'a;b'."]);
+    expect(problems([], { env: { SERVER_FRIENDS: 'a;b' }, groups })).toEqual(["SERVER_FRIENDS must be a comma-separated list, such as HOST:PORT,HOST:PORT, not 'a;b'."]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { load, problems } from './support.ts';
 
-const ALLOW = 'To start all the same, add --allow-unknown-options.';
+const ALLOW = 'To start anyway, add --allow-unknown-options.';
 const NO_VALUE = 'has no value: give it one, or leave it out for its default.';
 
 describe('a file that is understood', () => {
@@ -27,7 +27,7 @@ describe('a file that is refused, with file, line and cause', () => {
     ['---', ['node.yaml:1 must be a mapping of options, such as "NodePort: 2113", not nothing.']],
     ['just text', ['node.yaml:1 must be a mapping of options, such as "NodePort: 2113", not a single value.']],
     ['# one\n- NodePort: 7', ['node.yaml:2 must be a mapping of options, such as "NodePort: 2113", not a sequence.']],
-    ['MemDb: true\n\nmemdb: true', ['memdb is given twice in node.yaml, in lines 1 and 3.']],
+    ['MemDb: true\n\nmemdb: true', ['memdb is set twice in node.yaml, in lines 1 and 3.']],
     ['NodePort: 7\nMax-Append-Size: 1', ['Unknown option Max-Append-Size in node.yaml:2. Did you mean MaxAppendSize?', ALLOW]],
     ['<<: {NodePort: 7}', ['Unknown option << in node.yaml:1.', ALLOW]],
     ['__proto__: 7\nconstructor: {a: b}', ['Unknown option __proto__ in node.yaml:1.', 'Unknown option constructor in node.yaml:2.', ALLOW]],
@@ -40,19 +40,19 @@ describe('a file that is refused, with file, line and cause', () => {
     ['Db: {a: b}', ['Db (node.yaml:1) must be a single value, not a mapping.']],
     ['Db: *place', ['node.yaml:1 refers to something that is not defined: a value that begins with * needs quotes.', 'Db (node.yaml:1) must be a single value, not nothing.']],
     ['? [a, b]\n: c', ['node.yaml:1 has a sequence where the name of an option should be.']],
-    ['Config: other.yaml', ['Config (node.yaml:1) has no effect in the file itself: take it out.']],
-    ['DefaultAdminPassword: hunter2', ['DefaultAdminPassword (node.yaml:1) can only be given in the environment, as SERVER_DEFAULT_ADMIN_PASSWORD.']],
-    [`NodePort: 1\n${'x'.repeat(65_536)}: 1`, ['node.yaml is larger than 65536 characters: that is no configuration file.']],
+    ['Config: other.yaml', ['Config (node.yaml:1) has no effect inside the file: remove it.']],
+    ['DefaultAdminPassword: hunter2', ['DefaultAdminPassword (node.yaml:1) can only be set in the environment, as SERVER_DEFAULT_ADMIN_PASSWORD.']],
+    [`NodePort: 1\n${'x'.repeat(65_536)}: 1`, ['node.yaml is larger than 65536 characters: that is too large for a configuration file.']],
   ])('%.40j', (yaml, expected) => {
     // The file is named in the environment: what is given on the command line is of no matter here.
     expect(problems([], { env: { SERVER_CONFIG: 'node.yaml' }, files: { 'node.yaml': yaml } })).toEqual(expected);
   });
   test.each<[string, RegExp]>([
-    ['NodePort: 7\nDb: [a,\nx', /^node\.yaml is no valid YAML: .+ \(line \d, column \d+\)\.$/],
-    ['\tNodePort: 7', /^node\.yaml is no valid YAML: .*[Tt]abs.* \(line 1, column 1\)\.$/],
-    ['Db: a: b', /^node\.yaml is no valid YAML: .+ \(line 1, column \d\)\.$/],
-    ['Db: "a', /^node\.yaml is no valid YAML: .+ \(line 1, column \d\)\.$/],
-    ['%YAML 1.2\nDb: a', /^node\.yaml is no valid YAML: /],
+    ['NodePort: 7\nDb: [a,\nx', /^node\.yaml is not valid YAML: .+ \(line \d, column \d+\)\.$/],
+    ['\tNodePort: 7', /^node\.yaml is not valid YAML: .*[Tt]abs.* \(line 1, column 1\)\.$/],
+    ['Db: a: b', /^node\.yaml is not valid YAML: .+ \(line 1, column \d\)\.$/],
+    ['Db: "a', /^node\.yaml is not valid YAML: .+ \(line 1, column \d\)\.$/],
+    ['%YAML 1.2\nDb: a', /^node\.yaml is not valid YAML: /],
     ['{'.repeat(60_000), /^node\.yaml/],
     ['\0\u0001', /^node\.yaml/],
   ])('malformed: %.20j', (yaml, expected) => {
@@ -85,8 +85,8 @@ describe('which file', () => {
     expect(load(['--config', 'x', '--config=b'], { files }).values.NodePort).toBe(2);
   });
   test('one that is named must be there, also the default one', () => {
-    expect(problems(['--config', 'absent'])).toEqual(['The configuration file absent is not there. Create it, or leave out --config.']);
-    expect(problems([], { env: { SERVER_CONFIG: '/etc/skua/skua.conf' } })).toEqual(['The configuration file /etc/skua/skua.conf is not there. Create it, or leave out SERVER_CONFIG.']);
+    expect(problems(['--config', 'absent'])).toEqual(['The configuration file absent does not exist. Create it, or leave out --config.']);
+    expect(problems([], { env: { SERVER_CONFIG: '/etc/skua/skua.conf' } })).toEqual(['The configuration file /etc/skua/skua.conf does not exist. Create it, or leave out SERVER_CONFIG.']);
     expect(problems(['--config='])).toEqual(["--config must be a path, not ''."]);
   });
 });

@@ -48,7 +48,7 @@ test('a listener of a connection', async () => {
   });
   expect(caught).toMatchObject([{ message: 'broken' }]);
   expect(counted).toEqual([{ owner: 'connection' }]);
-  expect(lines).toEqual(['what ran for a connection failed, which ended it']);
+  expect(lines).toEqual(['a handler of a connection failed; the connection was closed']);
   expect((await call(server)).status).toBe(200);
 });
 

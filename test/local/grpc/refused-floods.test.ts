@@ -7,7 +7,7 @@ import type { Beginner } from '../../../local/grpc/beginnings.ts';
 import type { GrpcEnding, GrpcTransport } from '../../../handlers/grpc/call.ts';
 import { called, ClientCall, connect, echo, framed, serveGrpc } from './clients.ts';
 
-const NO_LOGIN: GrpcEnding = { status: 16, message: 'This needs a user.', trailers: {} };
+const NO_LOGIN: GrpcEnding = { status: 16, message: 'This requires a login.', trailers: {} };
 const STRANGER = { 'x-caller': 'stranger' };
 
 describe('streams begin in turns', () => {

@@ -161,7 +161,7 @@ describe('log files', () => {
     await expect.poll(() => lines().length, { timeout: 600_000 }).toBe(2);
     log.error('two');
     await log.close();
-    expect(lines().map((line) => line['@mt'])).toEqual(['one', expect.stringContaining('log files can not be written'), 'two']);
+    expect(lines().map((line) => line['@mt'])).toEqual(['one', expect.stringContaining('log files cannot be written'), 'two']);
     expect(lines()[1]!['@x']).toContain('ENOTDIR');
   });
 
@@ -170,8 +170,8 @@ describe('log files', () => {
     log.error('one');
     log.error('two');
     await log.close();
-    expect(lines().map((line) => line['@mt'])).toEqual(['one', expect.stringContaining('log files can not be written'), 'two']);
-    expect(lines()[1]!['@x']).toContain('/proc/skua can\'t be made in /proc');
+    expect(lines().map((line) => line['@mt'])).toEqual(['one', expect.stringContaining('log files cannot be written'), 'two']);
+    expect(lines()[1]!['@x']).toContain('/proc/skua can\'t be created in /proc');
   });
 
   test('of others in the folder stay, also with names that are nearly those of a family', async () => {

@@ -101,7 +101,7 @@ describe('a reload', () => {
     await expect(reloader.reload('a test')).rejects.toMatchObject({ code: 'reload_failed', data: { file, reason }, message: expect.stringContaining(reason) });
     expect(state).toMatchObject({ used: ['1'], applied: [] });
     expect([reloader.config, reloader.certificates?.loaded[0]?.serial]).toEqual([before, '1']);
-    expect(lines.slice(1)).toEqual([['error', expect.stringContaining('everything stays'), { trigger: 'a test', file, reason }]]);
+    expect(lines.slice(1)).toEqual([['error', expect.stringContaining('nothing was changed'), { trigger: 'a test', file, reason }]]);
     state.file = { level: 'debug', port: 1 };
     state.disk = certificate('3');
     expect(await reloader.reload('a test')).toMatchObject({ certificatesChanged: true, options: [{ name: 'level' }] });

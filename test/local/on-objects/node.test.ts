@@ -93,8 +93,8 @@ describe('a node on a bucket', () => {
 
 test.each([
   ['a directory for its index too', ['--index', 'somewhere'], /--storage .*leave out --index/],
-  ['backups among its data', ['--backup-repository', 'HERE/backups'], /--backup-repository and --storage lie in each other/],
-  ['to ship its log', ['--backup-repository', 'BESIDE', '--backup-ship-every-sec', '5'], /--backup-ship-every-sec: the log lies in object storage already/],
+  ['backups among its data', ['--backup-repository', 'HERE/backups'], /--backup-repository and --storage are inside each other/],
+  ['to ship its log', ['--backup-repository', 'BESIDE', '--backup-ship-every-sec', '5'], /--backup-ship-every-sec: the log is already in object storage/],
 ])('a node on a bucket that is given %s does not start', async (_, words, reason) => {
   const given = words.map((word) => word.replace('HERE', on.storage).replace('BESIDE', on.beside));
   const { code, err } = await skua(['start', '--insecure', '--node-port', '0', '--storage', on.storage, ...given]).ended;

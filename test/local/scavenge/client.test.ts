@@ -106,7 +106,7 @@ describe('watch', () => {
   test('a stopped run is 1, and goes on with the next start', async () => {
     await scavenger.start();
     await end('Stopped');
-    expect(await run('scavenge watch')).toEqual({ code: 1, out: `Stopped after 4.5 s: scavenge ${FIRST}. 150.0 MiB reclaimed. The next start goes on where it stopped.\n`, err: '' });
+    expect(await run('scavenge watch')).toEqual({ code: 1, out: `Stopped after 4.5 s: scavenge ${FIRST}. 150.0 MiB reclaimed. The next start resumes where it stopped.\n`, err: '' });
   });
 
   test('nothing to follow: 1', async () => {
@@ -133,15 +133,15 @@ describe('status', () => {
     await scavenger.start();
     await end('Errored', 'Error while scavenging DB: no space.');
     const { code, out } = await run('scavenge status');
-    expect({ code, out }).toEqual({ code: 0, out: `No scavenge is running. The last one:\nFailed after 4.5 s: scavenge ${FIRST}. 150.0 MiB reclaimed. Error while scavenging DB: no space. The next start goes on where it failed.\n` });
+    expect({ code, out }).toEqual({ code: 0, out: `No scavenge is running. The last one:\nFailed after 4.5 s: scavenge ${FIRST}. 150.0 MiB reclaimed. Error while scavenging DB: no space. The next start resumes where it failed.\n` });
   });
 });
 
 describe('an older point', () => {
   const waiting = { why: 'unfinished', point: { position: 41_654, eventNumber: 2, effectiveNowMs: 1_795_305_600_123, effectiveNowTicks: 4_567, threshold: 0 } } as const;
   const document = { why: 'unfinished', position: 41_654, eventNumber: 2, effectiveNow: '2026-11-22T00:00:00.1234567Z', threshold: 0 };
-  const NOTE = 'It goes on with the scavenge of 2026-11-22T00:00:00Z, up to that moment (position 41654); what was deleted or has expired since needs another.\n';
-  const done = (id: string, time = ' after 4.5 s', space = ' 150.0 MiB reclaimed.') => `Done up to 2026-11-22T00:00:00Z${time}: scavenge ${id}.${space} It went on with the scavenge of that moment: what was deleted or has expired since needs another.\n`;
+  const NOTE = 'It resumes the scavenge of 2026-11-22T00:00:00Z, up to that time (position 41654); what was deleted or has expired since needs another run.\n';
+  const done = (id: string, time = ' after 4.5 s', space = ' 150.0 MiB reclaimed.') => `Done up to 2026-11-22T00:00:00Z${time}: scavenge ${id}.${space} It resumed the scavenge of that time: what was deleted or has expired since needs another run.\n`;
   beforeEach(() => { scavenger.waitingNow = waiting; });
 
   test('is told at the start, and in the result', async () => {
@@ -154,7 +154,7 @@ describe('an older point', () => {
 
   test('of a point that no run has reached, and with a threshold of its own', async () => {
     scavenger.waitingNow = { why: 'unreached', point: { ...waiting.point, threshold: 40 } };
-    expect((await run('scavenge start --threshold 5')).err).toBe('It goes to the scavenge point of 2026-11-22T00:00:00Z, which no run has reached, up to that moment (position 41654), with its threshold of 40; what was deleted or has expired since needs another.\n');
+    expect((await run('scavenge start --threshold 5')).err).toBe('It uses the scavenge point of 2026-11-22T00:00:00Z, which no run has reached, up to that time (position 41654), with its threshold of 40; what was deleted or has expired since needs another run.\n');
   });
 
   test('--fresh begins at a new one, and says nothing of it', async () => {
@@ -166,10 +166,10 @@ describe('an older point', () => {
     const { out } = await run('scavenge status');
     expect(out).toBe([
       'No scavenge is running, and none has run since the node was started.',
-      'A scavenge waits to go on: it was begun at 2026-11-22T00:00:00Z, has not ended, and goes up to that moment (position 41654).',
-      '  skua scavenge start  goes on with it; what was deleted or has expired since needs another',
-      '  skua scavenge start --wait --until-clean  does that, and then runs the other',
-      '  skua scavenge start --fresh  abandons it and begins at a new point', '',
+      'A scavenge is unfinished: it was started at 2026-11-22T00:00:00Z and covers the log up to that time (position 41654).',
+      '  skua scavenge start  resumes it; what was deleted or has expired since needs another run',
+      '  skua scavenge start --wait --until-clean  does that, then starts the other run',
+      '  skua scavenge start --fresh  abandons it and starts at a new point', '',
     ].join('\n'));
     expect(JSON.parse((await run('scavenge status --json')).out)).toEqual({ running: null, last: null, waiting: document });
     await scavenger.start();
@@ -207,13 +207,13 @@ describe('an older point', () => {
     ending('Success');
     const { code, out, err } = await run('scavenge start --wait --until-clean');
     expect([code, out.split('Done up to').length - 1, err.split(NOTE).length - 1]).toEqual([1, 4, 4]);
-    expect(err).toMatch(/error scavenge_not_clean: 4 runs have ended, and none of them has gone up to its start/);
+    expect(err).toMatch(/error scavenge_not_clean: 4 runs have finished, and none reached its own start/);
     ending('Stopped');
     expect((await run('scavenge start --wait --until-clean')).out).toMatch(/^Stopped after/);
   });
 
   test.each([
-    ['--until-clean', /needs|give --wait or --watch/], ['--wait --until-clean --fresh', /does not go with --fresh/], ['--wait --until-clean --sync-only', /--sync-only/], ['--until-clean --dry-run', /--dry-run/],
+    ['--until-clean', /needs|give --wait or --watch/], ['--wait --until-clean --fresh', /can't be combined with --fresh/], ['--wait --until-clean --sync-only', /--sync-only/], ['--until-clean --dry-run', /--dry-run/],
     ['--fresh --sync-only', /leave one of them out/],
   ])('%s is wrong usage', async (words, message) => {
     expect(await run(`scavenge start ${words}`)).toMatchObject({ code: 2, out: '', err: expect.stringMatching(message) });
@@ -225,15 +225,15 @@ describe('an older point', () => {
     await scavenger.begun();
     const report: DryRunReport = { scavengeId: FIRST, threshold: 0, point: waiting.point, chunks: [], totals: { chunks: 0, records: 0, discardable: 0, redactable: 0, bytes: 0, bytesReclaimable: 0, chunksExecuted: 0 }, waiting };
     scavenger.reports.set(FIRST, report);
-    const line = 'This is what a new scavenge would do. The next start goes on with the scavenge of 2026-11-22T00:00:00Z, up to that moment; then what was deleted or has expired since needs another, or begin with `skua scavenge start --fresh`.\n';
-    expect((await running).out).toBe(`A scavenge would rewrite nothing. Nothing was changed.\n${line}`);
+    const line = 'This is what a new scavenge would do. The next start resumes the scavenge of 2026-11-22T00:00:00Z, up to that time; what was deleted or has expired since then needs another run, or start with `skua scavenge start --fresh`.\n';
+    expect((await running).out).toBe(`A scavenge would not rewrite any chunk. Nothing was changed.\n${line}`);
     const removed = [{ from: 0, to: 9, count: 10, bytes: 1_024, rule: '$tb' as const }];
     const left = [{ from: 4, to: 9, count: 6, bytes: 600, rule: '$tb' as const }];
     const explained = { stream: 's', lastEventNumber: 10, metadata: { $tb: 10 }, rules: [{ rule: '$tb' as const, value: 10 }], removed, kept: [] };
     scavenger.explanations.set('s', { ...explained, waiting: { ...waiting, leaves: left } });
     expect((await run('explain s')).out).toContain([
       '  0 to 9     10  1.0 KiB  $tb', '',
-      'The next start is not this scavenge: it goes on with the one of 2026-11-22T00:00:00Z, up to that moment, unless you begin with `skua scavenge start --fresh`.',
+      'The next start is not this scavenge: it resumes the one of 2026-11-22T00:00:00Z, up to that time, unless you start it with `skua scavenge start --fresh`.',
       'Of the 10 events, it leaves 6 to another scavenge:', '  events  count   size  because of', '  4 to 9      6  600 B  $tb', '',
     ].join('\n'));
     expect(JSON.parse((await run('explain s --json')).out)).toEqual({ ...explained, waiting: { ...document, leaves: left } });
@@ -245,7 +245,7 @@ describe('an older point', () => {
 describe('stop', () => {
   test('the running one, or the one named', async () => {
     await scavenger.start();
-    expect(await run('scavenge stop')).toEqual({ code: 0, out: `Scavenge ${FIRST} has stopped. The next start goes on where it stopped.\n`, err: '' });
+    expect(await run('scavenge stop')).toEqual({ code: 0, out: `Scavenge ${FIRST} has stopped. The next start resumes where it stopped.\n`, err: '' });
     const { scavengeId } = await scavenger.start();
     expect(await run(`scavenge stop ${scavengeId} --json`)).toEqual({ code: 0, out: `{"scavengeId":"${scavengeId}"}\n`, err: '' });
   });
@@ -280,7 +280,7 @@ describe('dry run', () => {
       'all                                    5,200        927    1.0 GiB     70.6 MiB  2 of 4',
       '1 chunk file with nothing to remove.',
       '',
-      'A scavenge would rewrite 2 chunk files of 4 and give back about 70.6 MiB of 1.0 GiB (threshold 500: what lighter chunks hold stays on disk). Nothing was changed.',
+      'A scavenge would rewrite 2 chunk files of 4 and give back about 70.6 MiB of 1.0 GiB (threshold 500: removable events in lighter chunks stay on disk). Nothing was changed.',
       '',
     ].join('\n'));
     expect(scavenger.started).toEqual([{ options: { threshold: 500 }, isDry: true }]);
@@ -344,12 +344,12 @@ describe('explain', () => {
   });
 
   test('what of the metadata has no effect, and why', async () => {
-    const ignored = [{ key: '$maxAge', value: '"PT5M"', why: 'it must be a whole number of seconds, such as 3600' }, { key: '$maxcount', value: '10', why: 'this key means nothing: it must be spelt $maxCount' }];
+    const ignored = [{ key: '$maxAge', value: '"PT5M"', why: 'it must be a whole number of seconds, such as 3600' }, { key: '$maxcount', value: '10', why: 'unknown key: it must be spelt $maxCount' }];
     const explained = { stream: 'a', lastEventNumber: 1, rules: [], removed: [], kept: [] };
     scavenger.explanations.set('a', { ...explained, metadata: { $maxAge: 'PT5M', $maxcount: 10 }, ignored });
     expect((await run('explain a')).out).toBe([
       'a: last event 1', 'metadata: {"$maxAge":"PT5M","$maxcount":10}', 'ignored:  $maxAge "PT5M": it must be a whole number of seconds, such as 3600',
-      'ignored:  $maxcount 10: this key means nothing: it must be spelt $maxCount', 'rules:    none, so nothing is ever removed', '', 'A scavenge would remove nothing.', '',
+      'ignored:  $maxcount 10: unknown key: it must be spelt $maxCount', 'rules:    none, so nothing is ever removed', '', 'A scavenge would remove nothing.', '',
     ].join('\n'));
     scavenger.explanations.set('a', { ...explained, metadata: null, ignored: [{ key: null, value: 'tomorrow', why: 'this is no JSON object' }] });
     expect((await run('explain a')).out).toContain('metadata: tomorrow\nignored:  all of it: this is no JSON object\n');
@@ -377,7 +377,7 @@ describe('what a node may answer', () => {
 
   test.each([[401, 4], [403, 4], [503, 3], [500, 1], [404, 1]])('%i is exit code %i', async (status, code) => {
     const result = await answering(() => new Response('because', { status, statusText: 'So' }), 'scavenge start');
-    expect(result).toEqual({ code, out: '', err: `error unexpected_answer: The node answered ${status} So when starting a scavenge. because\n` });
+    expect(result).toEqual({ code, out: '', err: `error unexpected_answer: The node answered ${status} So while starting a scavenge. because\n` });
   });
 
   test('a problem document is told in its own words', async () => {

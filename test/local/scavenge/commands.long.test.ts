@@ -258,7 +258,7 @@ describe('offline', () => {
     };
     await stopped();
     expect(existsSync(database)).toBe(true);
-    expect((await run(['scavenge', 'offline', folder, '--dry-run'])).out).toMatch(/The next start goes (?:on with|to) .*skua scavenge offline .* --fresh/);
+    expect((await run(['scavenge', 'offline', folder, '--dry-run'])).out).toMatch(/The next start (?:resumes|uses) .*skua scavenge offline .* --fresh/);
     expect((await run(['explain', 'gone', '--db', folder])).out).toContain('The next start is not this scavenge');
     const done = await run(['scavenge', 'offline', folder, '--until-clean']);
     expect(done).toMatchObject({ code: 0, out: expect.stringMatching(/^Done up to .*needs another\.\nDone after .*\nOn disk: /), err: expect.stringMatching(/^It goes (?:on with|to) the scavenge/) });

@@ -68,7 +68,7 @@ function skuaReadingOnly(words: readonly string[]): Promise<Done> {
   });
 }
 
-const NOTE = /can't be written to \(EROFS\), so it is read as it is and stays so; .* No node may write to it by another mount meanwhile\./;
+const NOTE = /can't be written to \(EROFS\), so it is read without changes; .* Make sure no node writes to it through another mount meanwhile\./;
 
 /** The words, the code, a part of the output, and whether it is told that the directory is only read. */
 const COMMANDS: readonly (readonly [words: () => string[], code: number, out: string, isTold: boolean])[] = [
@@ -117,7 +117,7 @@ describe('on a mount that can only be read', () => {
     });
     for (const words of WRITE) {
       const done = await skuaReadingOnly(words());
-      expect(done, words().join(' ')).toMatchObject({ code: 3, err: expect.stringMatching(/can't be written to \(EROFS\): this command locks the directory, so that no node uses it meanwhile, and writes to it\./) as string });
+      expect(done, words().join(' ')).toMatchObject({ code: 3, err: expect.stringMatching(/can't be written to \(EROFS\): this command locks the directory against other users, and writes to it\./) as string });
     }
     expect(['data', 'copy', 'repository', 'bare'].map((name) => contentOf(at(name)))).toEqual(before);
     expect(readdirSync(tmpdir()).filter((name) => name.startsWith('skua-look-'))).toEqual([]);

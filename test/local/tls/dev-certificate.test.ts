@@ -42,7 +42,7 @@ test('kept in a file for its owner only, it is used again until it is about to e
 test('a file that is something else is left alone', async () => {
   const file = path.join(await folder(), 'dev.pem');
   await writeFile(file, 'precious');
-  await expect(devCertificate(Date.now(), file)).rejects.toMatchObject({ code: 'certificate_invalid', data: { file, reason: expect.stringContaining('holds no development certificate') } });
+  await expect(devCertificate(Date.now(), file)).rejects.toMatchObject({ code: 'certificate_invalid', data: { file, reason: expect.stringContaining('is not a development certificate') } });
   expect(await readFile(file, 'utf8')).toBe('precious');
 });
 test('files beside it that are something else are left alone, too', async () => {

@@ -73,5 +73,5 @@ test('what clients cause is logged twenty times a minute at most, and then how m
   expect(lines).toHaveLength(20);
   now = 60_000;
   noted.note('failed', { i: 1_000 });
-  expect(lines.slice(20)).toEqual([['lines about TLS connections were left out', { count: 980 }], ['failed', { i: 1_000 }]]);
+  expect(lines.slice(20)).toEqual([['lines about TLS connections were dropped', { count: 980 }], ['failed', { i: 1_000 }]]);
 });

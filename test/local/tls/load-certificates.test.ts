@@ -184,11 +184,11 @@ describe('what does not load says which file, and why', () => {
     ['empty certificate', 'node.crt', '', /neither as PEM nor as DER/],
     ['key for a certificate', 'node.crt', '-----BEGIN PRIVATE KEY-----\nx\n-----END PRIVATE KEY-----\n', /no certificate in it/],
     ['certificate cut short', 'node.crt', '-----BEGIN CERTIFICATE-----\nMIIB', /no end/],
-    ['damaged certificate', 'node.crt', '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n', /Certificate 1 .* can not be read/],
+    ['damaged certificate', 'node.crt', '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n', /Certificate 1 .* cannot be read/],
     ['empty key', 'node.key', '', /no private key/],
     ['damaged key', 'node.key', '-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n', /damaged/],
-    ['key of another kind', 'node.key', '-----BEGIN DSA PRIVATE KEY-----\nMIIB\n-----END DSA PRIVATE KEY-----\n', /DSA PRIVATE KEY is not read/],
-    ['key encrypted in the old way', 'node.key', '-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIB\n-----END RSA PRIVATE KEY-----\n', /old kind/],
+    ['key of another kind', 'node.key', '-----BEGIN DSA PRIVATE KEY-----\nMIIB\n-----END DSA PRIVATE KEY-----\n', /DSA PRIVATE KEY are not supported/],
+    ['key encrypted in the old way', 'node.key', '-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIB\n-----END RSA PRIVATE KEY-----\n', /legacy form/],
     ['junk among the roots', 'roots/junk.pem', 'junk', /neither as PEM nor as DER/],
   ])('%s', async (_, name, content, reason) => {
     const problems = await refused({ [name]: content });
@@ -207,7 +207,7 @@ describe('what does not load says which file, and why', () => {
   test('no directory of roots; none in it', async () => {
     const files = await Files.of({ 'node.crt': node.cert, 'node.key': node.key });
     expect((await problemsOf(files.options()))[0]).toEqual({ file: files.path('roots'), reason: expect.stringContaining('no trusted root') });
-    expect((await problemsOf(files.options({ trustedRootCertificatesPath: files.path('absent') })))[0]!.reason).toContain('no such directory');
+    expect((await problemsOf(files.options({ trustedRootCertificatesPath: files.path('absent') })))[0]!.reason).toContain('does not exist');
   });
   test('all unreadable roots are named', async () => {
     expect(await refused({ 'roots/x.crt': 'junk', 'roots/y.der': 'junk' })).toEqual([expect.stringMatching(/^roots\/x\.crt/), expect.stringMatching(/^roots\/y\.der/)]);
@@ -216,7 +216,7 @@ describe('what does not load says which file, and why', () => {
     expect(await refused({ 'node.crt': root.cert + intermediate.cert })).toEqual([expect.stringMatching(/^node\.key: .*does not belong to any of the 2 certificates/)]);
   });
   test('an intermediate among the roots is named', async () => {
-    expect(await refused({ 'node.crt': node.cert + root.cert, 'roots/inter.crt': intermediate.cert })).toEqual([expect.stringMatching(/^roots\/inter\.crt: "CN=Parcels Intermediate" is no root/)]);
+    expect(await refused({ 'node.crt': node.cert + root.cert, 'roots/inter.crt': intermediate.cert })).toEqual([expect.stringMatching(/^roots\/inter\.crt: "CN=Parcels Intermediate" is not a root/)]);
   });
   test('a name that does not match is told alone', async () => {
     expect(await refused({ 'node.crt': node.cert + root.cert }, { certificateReservedNodeCommonName: '*.other.test' })).toEqual([expect.stringMatching(/node\.parcels\.test does not match .*\*\.other\.test/)]);
@@ -224,7 +224,7 @@ describe('what does not load says which file, and why', () => {
     expect(await refused({ 'node.crt': bare.cert, 'node.key': bare.key }, { certificateReservedNodeCommonName: 'x.test' })).toEqual([expect.stringMatching(/no common name/)]);
   });
   test('a certificate of a foreign authority, under another name and under the same', async () => {
-    for (const [name, reason] of [['Foreign', /issued by "CN=Foreign", which is neither/], ['Parcels Root', /another authority of the same name/]] as const) {
+    for (const [name, reason] of [['Foreign', /issued by "CN=Foreign", which is neither/], ['Parcels Root', /a different authority with the same name/]] as const) {
       const stranger = await issueNode(await issueRoot(name));
       expect(await refused({ 'node.crt': stranger.cert, 'node.key': stranger.key })).toEqual([expect.stringMatching(reason)]);
     }
@@ -243,7 +243,7 @@ describe('what does not load says which file, and why', () => {
   });
   test('an issuer that is no authority, and one that allows no intermediates below it', async () => {
     const under = await issueNode(node);
-    expect(await refused({ 'node.crt': under.cert + node.cert, 'node.key': under.key })).toEqual([expect.stringMatching(/is no certificate authority/)]);
+    expect(await refused({ 'node.crt': under.cert + node.cert, 'node.key': under.key })).toEqual([expect.stringMatching(/is not a certificate authority/)]);
     const lower = await issue({ commonName: 'Lower', isAuthority: true, by: intermediate });
     const below = await issueNode(lower);
     expect(await refused({ 'node.crt': below.cert + lower.cert + intermediate.cert, 'node.key': below.key })).toEqual([expect.stringMatching(/allows 0 intermediates below it; there are 1/)]);
@@ -286,7 +286,7 @@ describe('what does not load says which file, and why', () => {
   });
   test('a key too short for TLS', async () => {
     const short = await issueNode(root, 'short.parcels.test', { rsaBits: 1_024 });
-    expect(await refused({ 'node.crt': short.cert, 'node.key': short.key })).toEqual([expect.stringMatching(/^node\.crt: .*can not be used for TLS.*too small/)]);
+    expect(await refused({ 'node.crt': short.cert, 'node.key': short.key })).toEqual([expect.stringMatching(/^node\.crt: .*cannot be used for TLS.*too small/)]);
   });
   test.each<[string, IssueOptions, IssueOptions?]>([
     ['for clients alone', { usages: CLIENT_USAGES }], ['for code', { usages: ['1.3.6.1.5.5.7.3.3'] }], ['a key that signs certificates alone', { keyUsages: KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign }],
@@ -294,11 +294,11 @@ describe('what does not load says which file, and why', () => {
   ])('a certificate that no client takes: %s', async (_, options, authority) => {
     const by = authority === undefined ? root : await issue({ commonName: 'Lower', isAuthority: true, by: root, ...authority });
     const other = await issueNode(by, 'node.parcels.test', options);
-    expect(await refused({ 'node.crt': other.cert + (authority === undefined ? '' : by.cert), 'node.key': other.key })).toEqual([expect.stringMatching(/^node\.crt: No client takes the certificate.*serverAuth/)]);
+    expect(await refused({ 'node.crt': other.cert + (authority === undefined ? '' : by.cert), 'node.key': other.key })).toEqual([expect.stringMatching(/^node\.crt: Clients will not accept the certificate.*serverAuth/)]);
   });
   test('one that is its own root, whose key signs certificates alone', async () => {
     const own = await issueRoot('Own', { dns: ['localhost'], keyUsages: KeyUsageFlags.keyCertSign });
-    expect(await refused({ 'node.crt': own.cert, 'node.key': own.key, 'roots/ca.crt': own.cert })).toEqual([expect.stringMatching(/^node\.crt: No client takes/)]);
+    expect(await refused({ 'node.crt': own.cert, 'node.key': own.key, 'roots/ca.crt': own.cert })).toEqual([expect.stringMatching(/^node\.crt: Clients will not accept/)]);
   });
   test.each<[string, IssueOptions]>([
     ['for servers alone', { usages: NODE_USAGES.slice(0, 1) }], ['with the usual usages of its key', { keyUsages: KeyUsageFlags.digitalSignature | KeyUsageFlags.keyEncipherment }], ['for anything', { usages: null }],

@@ -60,5 +60,5 @@ test('a node that can not load its certificate does not start, and says which fi
     'start', '--mem-db', '--node-port', '0', '--certificate-file', files.path('node.crt'), '--certificate-private-key-file', files.path('node.key'), '--trusted-root-certificates-path', files.path('roots'),
   ]).ended;
   expect(code).toBe(1);
-  expect(err).toContain(`${files.path('node.key')}: The file holds no private key in PEM.`);
+  expect(err).toContain(`${files.path('node.key')}: The file has no private key in PEM.`);
 });

@@ -86,7 +86,7 @@ test('whatever is broken changes nothing, and the error names the file and the r
     ['missing certificate', { 'node.crt': null }, 'node.crt', /does not exist/],
     ['foreign authority', { 'node.crt': foreign.cert, 'node.key': foreign.key }, 'node.crt', /issued by "CN=Foreign"/],
     ['expired', { 'node.crt': expired.cert, 'node.key': expired.key }, 'node.crt', /expired/],
-    ['for clients alone', { 'node.crt': forClients.cert, 'node.key': forClients.key }, 'node.crt', /No client takes/],
+    ['for clients alone', { 'node.crt': forClients.cert, 'node.key': forClients.key }, 'node.crt', /Clients will not accept/],
     ['junk among the roots', { 'roots/junk.crt': 'junk' }, 'roots/junk.crt', /no certificate/],
     ['no root', { 'roots/ca.crt': null }, 'roots', /no trusted root/],
   ];

@@ -108,7 +108,7 @@ describe('send', () => {
     await new Promise<void>((resolve) => { closed.listen(0, '127.0.0.1', resolve); });
     const url = `http://127.0.0.1:${(closed.address() as AddressInfo).port}/webhook/orders`;
     await new Promise((resolve) => { closed.close(resolve); });
-    expect(await run('webhook', 'send', url, await file('body.json', BODY))).toEqual({ code: 3, out: '', err: `error receiver_unreachable: Nobody answers at ${url} (ECONNREFUSED).\n` });
+    expect(await run('webhook', 'send', url, await file('body.json', BODY))).toEqual({ code: 3, out: '', err: `error receiver_unreachable: No answer from ${url} (ECONNREFUSED).\n` });
   });
 
   test('no file: 3', async () => {
@@ -120,19 +120,19 @@ describe('send', () => {
     [['--scheme', 'Strpe', '--secret-file', 'SECRET'], `--scheme must be one of ${SCHEME_NAMES.join(', ')}, not 'Strpe'. Did you mean Stripe?`],
     [['--scheme', 'Stripe'], '--scheme needs --secret-file FILE.'],
     [['--secret-file', 'SECRET'], `--secret-file needs --scheme: one of ${SCHEME_NAMES.join(', ')}.`],
-    [['--id', 'x'], 'Without --scheme nothing is signed: leave out --id, --timestamp and what begins with --signature.'],
-    [['--scheme', 'StandardWebhooks', '--secret-file', 'SECRET'], '--secret-file: A secret of StandardWebhooks is whsec_ and Base64 behind it.'],
-    [['--scheme', 'GitHub', '--secret-file', 'EMPTY'], '--secret-file: A secret of GitHub is a text that is not empty.'],
-    [['--scheme', 'GitHub', '--secret-file', 'BINARY'], '--secret-file: the file is no text in UTF-8.'],
-    [['--scheme', 'GitHub', '--secret-file', 'SECRET', '--timestamp', '5'], '--timestamp: GitHub signs no time.'],
+    [['--id', 'x'], 'Without --scheme nothing is signed: leave out --id, --timestamp and the --signature options.'],
+    [['--scheme', 'StandardWebhooks', '--secret-file', 'SECRET'], '--secret-file: A secret of StandardWebhooks is whsec_ followed by Base64.'],
+    [['--scheme', 'GitHub', '--secret-file', 'EMPTY'], '--secret-file: A secret of GitHub is a non-empty string.'],
+    [['--scheme', 'GitHub', '--secret-file', 'BINARY'], '--secret-file: the file is not UTF-8 text.'],
+    [['--scheme', 'GitHub', '--secret-file', 'SECRET', '--timestamp', '5'], '--timestamp: GitHub does not sign a time.'],
     [['--scheme', 'GitHub', '--secret-file', 'SECRET', '--timestamp', '-5'], "--timestamp must be a whole number from 0 to 253402300799, not '-5'."],
-    [['--scheme', 'Stripe', '--secret-file', 'SECRET', '--id', 'x'], "--id: Stripe names no delivery in a header. Use --header name=value with the header that the connector's deduplication:header names."],
+    [['--scheme', 'Stripe', '--secret-file', 'SECRET', '--id', 'x'], "--id: Stripe has no delivery id header. Use --header name=value with the header that the connector's deduplication:header names."],
     [['--scheme', 'GitHub', '--secret-file', 'SECRET', '--signature-hash', 'sha1'], '--signature-hash: Belongs to the scheme Generic: leave it out, since GitHub fixes it.'],
     [['--scheme', 'Generic', '--secret-file', 'SECRET'], '--scheme Generic needs --signature-header NAME.'],
     [['--scheme', 'Generic', '--secret-file', 'SECRET', '--signature-header', 'x', '--signature-encoding', 'base32'], '--signature-encoding: Use one of hex, base64.'],
     [['--header', 'x'], "--header must be name=value, not 'x'."],
-    [['--header', 'a b=c'], "--header: 'a b' with this value is no header that HTTP can carry."],
-    [['--header', 'Content-Length=5'], "--header can't set content-length: the connection decides it."],
+    [['--header', 'a b=c'], "--header: 'a b' with this value is not a valid HTTP header."],
+    [['--header', 'Content-Length=5'], "--header can't set content-length: it is set by the connection."],
   ];
   test.each(usage)('%j is wrong usage', async (words, message) => {
     const files: Record<string, string> = { SECRET: await file('secret', 'hush'), EMPTY: await file('empty', '\n'), BINARY: await file('binary', new Uint8Array([255])) };

@@ -48,7 +48,7 @@ export class FakeBackups implements Backups {
   last(): LastBackup | null { return this.lastNow; }
 
   async abort(): Promise<string> {
-    if (this.running === null) throw new SkuaError('backup_not_running', 'No backup is being made.');
+    if (this.running === null) throw new SkuaError('backup_not_running', 'No backup is running.');
     this.running = null;
     return BACKUP_ID;
   }

@@ -12,7 +12,7 @@ describe('refused calls', () => {
     rig.active.start('parcels');
     expect(await rig.send('{', { headers: { authorization: 'Bearer very-secret', 'x-request-id': 'r-1' } })).toBe(400);
     await until(async () => (await rig.read(REJECTIONS)).length === 1);
-    expect(await notes(rig)).toEqual([{ time: '2026-11-22T00:00:00Z', status: 400, reason: expect.stringContaining('no JSON'), headers: ['content-type', 'authorization', 'x-request-id'] }]);
+    expect(await notes(rig)).toEqual([{ time: '2026-11-22T00:00:00Z', status: 400, reason: expect.stringContaining('not JSON'), headers: ['content-type', 'authorization', 'x-request-id'] }]);
     expect((await rig.read(REJECTIONS))[0]).toMatchObject({ type: '$webhook-rejection', isJson: true });
     expect((await rig.opened.store.streamInfo(REJECTIONS)).metadata).toEqual({ maxCount: 1_000 });
     expect(rig.log.lines).toMatchObject([{ level: 'warn', message: 'a webhook call was refused', fields: { connectorId: 'parcels', status: 400 } }]);
@@ -122,6 +122,6 @@ describe('losses after a 202', () => {
     rig.gated.refuse = (stream) => (stream.includes('deliveries') ? null : new SkuaError('writer_stopped', 'Stopped.'));
     await rig.send({ stream: 'a' }, { headers: { 'webhook-id': 'd-1' } });
     await rig.ingest.close();
-    expect(rig.log.lines).toMatchObject([{ level: 'error', message: 'refused or lost webhook calls could not be noted', fields: { stream: REJECTIONS, count: 1, deliveryIds: ['d-1'] } }]);
+    expect(rig.log.lines).toMatchObject([{ level: 'error', message: 'refused or lost webhook calls could not be recorded', fields: { stream: REJECTIONS, count: 1, deliveryIds: ['d-1'] } }]);
   });
 });

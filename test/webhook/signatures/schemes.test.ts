@@ -43,7 +43,7 @@ describe('violations', () => {
     const bad = ['a secret', 'whsec_', 'whsec_no base64!', 'whsec_YQ', 'whsec_YR==', 'WHSEC_YQ==', 'whsec_YQ== '];
     const violations = checkSignatureSettings(settingsFor('StandardWebhooks'), bad);
     expect(violations.map(({ field }) => field)).toEqual(['signature:secret', ...bad.slice(1).map((_, at) => `signature:secrets:${at}`)]);
-    for (const { description } of violations) expect(description).toBe('A secret of StandardWebhooks is whsec_ and Base64 behind it.');
+    for (const { description } of violations) expect(description).toBe('A secret of StandardWebhooks is whsec_ followed by Base64.');
     expect(fieldsOf({ ...settingsFor('Generic'), header: null }, [''])).toEqual(['signature:header', 'signature:secret']);
   });
 });

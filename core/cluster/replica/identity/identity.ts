@@ -18,7 +18,7 @@ export async function readLogId(storage: Storage): Promise<string | null> {
   } finally {
     await file.close();
   }
-  throw new SkuaError('checkpoint_corrupt', `${LOG_ID_FILE} holds no UUID. Delete it: the member then compares its directory with the log before it uses it.`, { file: LOG_ID_FILE, offset: 0 });
+  throw new SkuaError('checkpoint_corrupt', `${LOG_ID_FILE} is not a UUID. Delete it: the member then compares its directory with the log before using it.`, { file: LOG_ID_FILE, offset: 0 });
 }
 
 /** Makes the directory a copy of this log, durably; after a crash it is one or it is none. Whoever calls has compared the two. */
@@ -35,5 +35,5 @@ export async function removeLogId(storage: Storage): Promise<void> {
 export async function belongsTo(storage: Storage, logId: string, place: string): Promise<boolean> {
   const found = await readLogId(storage);
   if (found === null || found === logId) return found !== null;
-  throw new SkuaError('other_log', `This directory is a copy of the log ${found}, and ${place} holds the log ${logId}. Give the storage or the directory that belongs to the other, or an empty directory. Nothing was changed.`, { expected: logId, actual: found });
+  throw new SkuaError('other_log', `This directory is a replica of the log ${found}, but ${place} holds the log ${logId}. Give a storage and a directory that belong together, or an empty directory. Nothing was changed.`, { expected: logId, actual: found });
 }

@@ -46,7 +46,7 @@ async function asJson<T>(method: string, path: string, body: unknown, options?: 
   try {
     return JSON.parse(text) as T;
   } catch {
-    throw new ApiError('unreadable', 'The node answered with something else than JSON. Is a proxy in between?', { status: response.status });
+    throw new ApiError('unreadable', 'The node answered with something other than JSON. Is there a proxy in between?', { status: response.status });
   }
 }
 
@@ -66,7 +66,7 @@ export async function send(method: string, path: string, body?: unknown, options
 /** Own paths only: what the node sends may hold whole addresses, and another host must get nothing. */
 function addressOf(path: string, query: RequestOptions['query'] = {}): string {
   const url = new URL(path, location.origin);
-  if (url.origin !== location.origin) throw new ApiError('foreign_address', `The page asks no other host, such as that of ${path}.`);
+  if (url.origin !== location.origin) throw new ApiError('foreign_address', `This page talks only to its own node, not to the host of ${path}.`);
   for (const [name, value] of Object.entries(query)) if (value != null && value !== '') url.searchParams.set(name, String(value));
   return PREFIX + url.pathname + url.search;
 }
@@ -81,9 +81,9 @@ async function once(method: string, address: string, body: unknown, { signal, ti
       ...(hasBody && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
   } catch {
-    if (signal?.aborted === true) throw new ApiError('aborted', 'It was given up.');
+    if (signal?.aborted === true) throw new ApiError('aborted', 'The request was cancelled.');
     if (timeout.aborted) throw new ApiError('timeout', `The node did not answer within ${timeoutMs / 1_000} seconds.`);
     lost();
-    throw new ApiError('unreachable', 'The node does not answer. It is asked again until it does.');
+    throw new ApiError('unreachable', 'The node is not responding. Retrying until it does.');
   }
 }

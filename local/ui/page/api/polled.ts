@@ -142,7 +142,7 @@ class Poller<T> implements Polled<T> {
         this.#failures = 0;
         return;
       }
-      const error = thrown instanceof SyntaxError ? new ApiError('unreadable', 'The node answered with something that can\'t be read. Is a proxy in between?') : errorOf(thrown);
+      const error = thrown instanceof SyntaxError ? new ApiError('unreadable', 'The answer of the node can\'t be parsed. Is there a proxy in between?') : errorOf(thrown);
       if (error.code === 'aborted') return;
       this.error.value = error;
       this.#failures++;

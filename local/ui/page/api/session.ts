@@ -99,7 +99,7 @@ async function asked(init: RequestInit): Promise<Session> {
     response = await fetch(ADDRESS, { ...init, cache: 'no-store', headers: { accept: 'application/json', 'x-requested-with': 'skua', ...init.headers } });
   } catch {
     lost();
-    throw new ApiError('unreachable', 'The node does not answer.');
+    throw new ApiError('unreachable', 'The node is not responding.');
   }
   if (!response.ok) throw await problemOf(response);
   if (response.status === 204) return NOBODY;

@@ -28,7 +28,7 @@ export interface ChartProps {
 }
 
 /** In place of lines, until there are some: the node keeps no past that could be asked for. */
-const EMPTY = 'Filled while the page is open, up to an hour.';
+const EMPTY = 'Fills while the page is open, up to one hour.';
 const HEIGHT = 150;
 /** A rem where nobody has asked for larger letters. */
 const REM_PX = 16;

@@ -40,7 +40,7 @@ export function ConfirmHost() {
     <Dialog title={question?.title ?? ''} isOpen={question !== null} onClose={close} size="small">
       {question !== null && (
         <Form
-          validate={({ typed }): Record<string, string> => (question.typed !== undefined && typed !== question.typed ? { typed: `Type ${question.typed} to go on.` } : {})}
+          validate={({ typed }): Record<string, string> => (question.typed !== undefined && typed !== question.typed ? { typed: `Type ${question.typed} to continue.` } : {})}
           onSubmit={async () => {
             await question.run?.();
             question.answer(true);

@@ -12,7 +12,7 @@ export function CopyButton({ text, label = 'Copy', isSmall = true }: { readonly 
   const copy = async () => {
     const value = typeof text === 'string' ? text : text();
     if (!await toClipboard(value)) {
-      announce('It could not be copied');
+      announce('Could not copy to the clipboard');
       return;
     }
     announce('Copied');

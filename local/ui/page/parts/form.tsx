@@ -82,7 +82,7 @@ function missing(form: HTMLFormElement): Complaints {
   const complaints: Record<string, string> = {};
   for (const field of form.elements) {
     if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement || field instanceof HTMLSelectElement) || field.name === '') continue;
-    if (field.validity.valueMissing) complaints[field.name] = 'This is needed.';
+    if (field.validity.valueMissing) complaints[field.name] = 'This field is required.';
     else if (!field.validity.valid) complaints[field.name] = field.validationMessage;
   }
   return complaints;

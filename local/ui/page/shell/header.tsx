@@ -13,7 +13,7 @@ import { paletteIsOpen } from './palette.tsx';
 const STATES = { ok: 'Connected', gone: 'Not connected', starting: 'The node is starting' } as const;
 const TONES = { ok: 'ok', gone: 'bad', starting: 'warn' } as const;
 const THEMES: readonly { readonly name: Theme; readonly label: string; readonly icon: 'contrast' | 'sun' | 'moon' }[] = [
-  { name: 'auto', label: 'As the system', icon: 'contrast' }, { name: 'light', label: 'Light', icon: 'sun' }, { name: 'dark', label: 'Dark', icon: 'moon' },
+  { name: 'auto', label: 'System', icon: 'contrast' }, { name: 'light', label: 'Light', icon: 'sun' }, { name: 'dark', label: 'Dark', icon: 'moon' },
 ];
 const isMac = navigator.userAgent.includes('Mac');
 
@@ -44,10 +44,10 @@ export function Header({ isMenuOpen }: { readonly isMenuOpen: Signal<boolean> })
 function User() {
   const who = session.value;
   if (who === null) return null;
-  if (!who.hasSecurity) return <span class="badge warn" title="The node runs without security: everybody who reaches it may do everything.">No security</span>;
+  if (!who.hasSecurity) return <span class="badge warn" title="The node runs without security: anyone who can reach it can do anything.">No security</span>;
   if (who.user === null) return <button type="button" class="button" aria-label="Log in" onClick={() => void askToLogin()}><Icon name="login" size={16} /><span class="narrow-hidden">Log in</span></button>;
   const leave = () => {
-    logout().catch(() => toast('The node does not answer; you are still logged in there.', 'bad'));
+    logout().catch(() => toast('The node is not responding; you are still logged in there.', 'bad'));
   };
   const role = who.isAdministrator ? 'Administrator' : who.isOperator ? 'Operator' : 'User';
   return (

@@ -59,7 +59,7 @@ function Chooser() {
         <Icon name="search" />
         <input
           type="text" role="combobox" aria-label="View or stream" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-activedescendant={chosen >= 0 ? `palette-${chosen}` : undefined}
-          placeholder="View, or name of a stream" autocomplete="off" spellcheck={false} autofocus value={text.value} onKeyDown={pressed}
+          placeholder="View or stream name" autocomplete="off" spellcheck={false} autofocus value={text.value} onKeyDown={pressed}
           onInput={(event) => {
             text.value = event.currentTarget.value;
             at.value = 0;
@@ -76,7 +76,7 @@ function Chooser() {
           </li>
         ))}
       </ul>
-      {choices.length === 0 && <p class="palette-none muted">No view is called that.</p>}
+      {choices.length === 0 && <p class="palette-none muted">No view matches.</p>}
     </div>
   );
 }

@@ -56,7 +56,7 @@ export function Shell() {
       <a class="skip" href="#main" onClick={(event) => {
         event.preventDefault();
         main.current?.focus();
-      }}>Skip to the content</a>
+      }}>Skip to content</a>
       <Sidebar isOpen={isMenuOpen} />
       <div class="frame">
         <Header isMenuOpen={isMenuOpen} />
@@ -90,8 +90,8 @@ function Banner() {
     <div class={`banner ${isStarting ? 'info' : 'bad'}`} role="alert">
       <Icon name={isStarting ? 'clock' : 'warning'} />
       {isStarting
-        ? <span>The node is starting{work === null ? '' : `: ${work.phase}${work.done === null ? '' : `, ${percentText(work.done)}`}`}. The page goes on when it is ready.</span>
-        : <span>The node is gone; trying again. What is shown is the last that was known.</span>}
+        ? <span>The node is starting{work === null ? '' : `: ${work.phase}${work.done === null ? '' : `, ${percentText(work.done)}`}`}. This page continues when it is ready.</span>
+        : <span>The node is not responding; retrying. This page shows its last known state.</span>}
     </div>
   );
 }

@@ -21,7 +21,7 @@ export function Stage() {
     announce(title);
   }, [path]);
 
-  if (found === null) return <div class="stage"><EmptyState isWhole icon="search" title="There is nothing here" action={<Button href="/">To the overview</Button>}>The page has no view at this address. It may have moved, or the address was cut.</EmptyState></div>;
+  if (found === null) return <div class="stage"><EmptyState isWhole icon="search" title="Page not found" action={<Button href="/">Go to the overview</Button>}>There is no view at this address. It may have moved, or the address is incomplete.</EmptyState></div>;
   if (!mayUse(found.view.needs)) return <div class="stage"><Locked needs={found.view.needs} what={found.view.title} /></div>;
   // Another user sees the view from its beginning.
   return <Loaded key={`${found.view.path} ${session.value?.user ?? ''}`} found={found} />;
@@ -48,7 +48,7 @@ function Loaded({ found: { view, params } }: { readonly found: Found }) {
     return (
       <div class="stage">
         <EmptyState isWhole icon="refresh" title="This part of the page can't be loaded" action={<div class="row"><Button onClick={() => location.reload()} kind="primary">Load the page again</Button><Button onClick={() => setAttempt(attempt + 1)}>Try again</Button></div>}>
-          The node may be away, or it has been updated since the page was opened.
+          The node may be unreachable, or it was updated after this page was opened.
         </EmptyState>
       </div>
     );
@@ -72,6 +72,6 @@ class Guard extends Component<{ children: preact.ComponentChildren }, { failed: 
   override render() {
     const { failed } = this.state as { failed: Error | null };
     if (failed === null) return this.props.children;
-    return <div class="stage"><EmptyState isWhole icon="error" title="This view failed" action={<Button onClick={() => this.setState({ failed: null })}>Show it again</Button>}>That is a fault of the page: {failed.message}</EmptyState></div>;
+    return <div class="stage"><EmptyState isWhole icon="error" title="This view failed" action={<Button onClick={() => this.setState({ failed: null })}>Reload this view</Button>}>This is a bug in the page: {failed.message}</EmptyState></div>;
   }
 }

@@ -21,11 +21,11 @@ import { Times } from './times.tsx';
 import { Off } from './off.tsx';
 
 const STATES: Readonly<Record<ScheduleDocument['state'], { readonly label: string; readonly tone: Tone; readonly about: string }>> = {
-  NotConfigured: { label: 'no schedule', tone: 'plain', about: 'It has no schedule yet, so nothing is scavenged by itself.' },
-  Waiting: { label: 'waiting', tone: 'ok', about: 'It waits for the next time of its schedule.' },
-  InProgress: { label: 'in progress', tone: 'accent', about: 'A cycle is under way: one member is scavenged after the other.' },
-  Pausing: { label: 'pausing', tone: 'warn', about: 'The scavenge of a member is being stopped; then it is paused.' },
-  Paused: { label: 'paused', tone: 'warn', about: 'Nothing begins before it is resumed. A cycle then goes on with the members that are not done.' },
+  NotConfigured: { label: 'no schedule', tone: 'plain', about: 'There is no schedule yet, so no scavenge starts automatically.' },
+  Waiting: { label: 'waiting', tone: 'ok', about: 'Waiting for the next scheduled time.' },
+  InProgress: { label: 'in progress', tone: 'accent', about: 'A cycle is running: members are scavenged one after the other.' },
+  Pausing: { label: 'pausing', tone: 'warn', about: 'The scavenge of a member is being stopped; auto-scavenge is paused after that.' },
+  Paused: { label: 'paused', tone: 'warn', about: 'Nothing starts until it is resumed. A cycle then continues with the remaining members.' },
 };
 
 const ENABLED_EVERY_MS = 30_000;
@@ -38,7 +38,7 @@ export default function AutoScavenge() {
   const status = usePolled<ScheduleDocument>(isOn ? '/auto-scavenge/status' : null, STATUS_EVERY_MS);
   const { value: data } = enabled.data;
   const { value: error } = enabled.error;
-  if (data === null && error?.status === 404) return <><ViewHead title="Auto-scavenge" /><Card><EmptyState icon="clock" title="Not on this node">This node has no auto-scavenge: on object storage and for functions, whoever runs them starts scavenges.</EmptyState></Card></>;
+  if (data === null && error?.status === 404) return <><ViewHead title="Auto-scavenge" /><Card><EmptyState icon="clock" title="Not available on this node">Nodes on object storage and functions have no auto-scavenge: start scavenges from your own scheduler.</EmptyState></Card></>;
   if (data === null) return <><ViewHead title="Auto-scavenge" />{error === null ? <Skeleton lines={6} /> : <ErrorState error={error} what="Auto-scavenge" onRetry={() => void enabled.refresh()} />}</>;
   if (!data.enabled) return <><ViewHead title="Auto-scavenge"><Badge>off</Badge></ViewHead><Off reason={data.reason ?? null} /></>;
   return <On status={status} />;
@@ -71,24 +71,24 @@ function On({ status }: { readonly status: Polled<ScheduleDocument> }) {
   return (
     <>
       <ViewHead title="Auto-scavenge" about={about} actions={isOperator && schedule !== null && (isPaused
-        ? <Button kind="primary" icon="play" isBusy={busy === 'resume'} isDisabled={state === 'Pausing'} title={state === 'Pausing' ? 'It is pausing still' : undefined} onClick={() => void order('resume', 'Auto-scavenge goes on')}>Resume</Button>
+        ? <Button kind="primary" icon="play" isBusy={busy === 'resume'} isDisabled={state === 'Pausing'} title={state === 'Pausing' ? 'Still pausing' : undefined} onClick={() => void order('resume', 'Auto-scavenge resumed')}>Resume</Button>
         : <Button icon="pause" isBusy={busy === 'pause'} onClick={() => void order('pause', 'Auto-scavenge is paused')}>Pause</Button>)}
       ><Badge tone={tone}>{label}</Badge></ViewHead>
-      {error !== null && <Notice tone="warn" title="What is shown may be old">{error.message}</Notice>}
+      {error !== null && <Notice tone="warn" title="This may be out of date">{error.message}</Notice>}
       <div class="columns">
         <Card title="Schedule" actions={isOperator && schedule !== null && <Button isSmall icon="edit" onClick={() => setEditing(true)}>Edit</Button>}>
-          {schedule === null ? (isOperator ? <ScheduleForm schedule={null} onSaved={() => status.refresh()} /> : <EmptyState icon="clock" title="There is no schedule">Members of $ops and $admins can set one.</EmptyState>) : (
+          {schedule === null ? (isOperator ? <ScheduleForm schedule={null} onSaved={() => status.refresh()} /> : <EmptyState icon="clock" title="No schedule yet">Members of $ops and $admins can set one.</EmptyState>) : (
             <div class="stack">
               <p><code class="schedule">{schedule}</code></p>
-              {state === 'Waiting' && until !== null && <p>The next cycle begins in <strong>{durationText(until)}</strong>.</p>}
-              {isPaused && <Notice tone="warn">It is paused: these times pass without a cycle.</Notice>}
+              {state === 'Waiting' && until !== null && <p>The next cycle starts in <strong>{durationText(until)}</strong>.</p>}
+              {isPaused && <Notice tone="warn">Paused: no cycle starts at these times.</Notice>}
               <Times path={`/auto-scavenge/times?count=5&schedule=${encodeURIComponent(schedule)}`} />
             </div>
           )}
         </Card>
         <div class="stack">
-          {cycle !== null && <Card title={state === 'Paused' ? 'The cycle that is paused' : 'The cycle under way'}><Cycle at={cycle.startedAt} what="began" id={cycle.clusterScavengeId} nodes={cycle.nodes} isLive={state === 'InProgress'} /></Card>}
-          <Card title="Last cycle">{lastCycle === null ? <EmptyState icon="scavenge" title="None has ended yet">{schedule === null ? 'Set a schedule, and the first one begins by itself.' : 'When one has, this tells how it went on each member.'}</EmptyState> : <Cycle at={lastCycle.completedAt} what="ended" id={lastCycle.clusterScavengeId} nodes={lastCycle.nodes} isLive={false} />}</Card>
+          {cycle !== null && <Card title={state === 'Paused' ? 'Paused cycle' : 'Current cycle'}><Cycle at={cycle.startedAt} what="started" id={cycle.clusterScavengeId} nodes={cycle.nodes} isLive={state === 'InProgress'} /></Card>}
+          <Card title="Last cycle">{lastCycle === null ? <EmptyState icon="scavenge" title="No cycle has completed yet">{schedule === null ? 'Set a schedule, and the first cycle starts automatically.' : 'Once one has, its result on each member is shown here.'}</EmptyState> : <Cycle at={lastCycle.completedAt} what="ended" id={lastCycle.clusterScavengeId} nodes={lastCycle.nodes} isLive={false} />}</Card>
         </div>
       </div>
       <Dialog title="Edit the schedule" isOpen={isEditing} onClose={() => setEditing(false)}>

@@ -5,10 +5,10 @@ import { Time } from '../../parts/time.tsx';
 import { RESULT_TONES } from '../scavenge/results.ts';
 import type { NodeOutcome } from '../../../../../core/auto-scavenge/api.ts';
 
-const STATES: Readonly<Record<string, string>> = { waiting: 'waits for its turn', running: 'is being scavenged', completed: 'is done' };
+const STATES: Readonly<Record<string, string>> = { waiting: 'waiting', running: 'scavenging', completed: 'done' };
 
 /** One cycle over the members: who is scavenged, who was, with what result, and who waits. */
-export function Cycle({ at, what, id, nodes, isLive }: { readonly at: string; readonly what: 'began' | 'ended'; readonly id: string; readonly nodes: readonly NodeOutcome[]; readonly isLive: boolean }) {
+export function Cycle({ at, what, id, nodes, isLive }: { readonly at: string; readonly what: 'started' | 'ended'; readonly id: string; readonly nodes: readonly NodeOutcome[]; readonly isLive: boolean }) {
   const done = nodes.filter(({ state }) => state === 'completed').length;
   const columns: readonly Column<NodeOutcome>[] = [
     { name: 'node', title: 'Member', render: ({ node }) => <strong>{node}</strong> },
@@ -18,7 +18,7 @@ export function Cycle({ at, what, id, nodes, isLive }: { readonly at: string; re
   ];
   return (
     <div class="stack">
-      <p>It {what} <Time at={at} show="both" />. <span class="muted">{done} of {nodes.length} {nodes.length === 1 ? 'member' : 'members'} done.</span></p>
+      <p>The cycle {what} <Time at={at} show="both" />. <span class="muted">{done} of {nodes.length} {nodes.length === 1 ? 'member' : 'members'} done.</span></p>
       <div class="cycle-steps" aria-hidden="true">{nodes.map(({ node, state, result }) => <span key={node} class={state === 'completed' ? (result === 'Success' ? 'ok' : 'bad') : state} />)}</div>
       <div class="card-wide"><Table label={`Members of the cycle that ${what}`} columns={columns} rows={nodes} keyOf={({ node }) => node} /></div>
       <p class="small faint break">Cycle <code>{id}</code></p>

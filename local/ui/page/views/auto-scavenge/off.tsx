@@ -4,10 +4,10 @@ import { Button } from '../../parts/button.tsx';
 
 /** What is to be done about each reason, by words of it. */
 const REMEDIES = [
-  { words: /AutoScavenge:Enabled/, todo: 'Take AutoScavenge:Enabled out of the configuration, or set it to true, and start the node again.' },
-  { words: /dev mode/, todo: 'Start the node without the option Dev: what is kept for trying out is not scavenged by itself.' },
-  { words: /in memory/, todo: 'Start the node without the option MemDb: what is in memory has no files that could be made smaller.' },
-  { words: /licen[cs]e/i, todo: 'Auto-scavenge needs a licence that grants it; without any key the built-in one does. Look at Licensing:LicenseKey and Licensing:UseBuiltIn.' },
+  { words: /AutoScavenge:Enabled/, todo: 'Remove AutoScavenge:Enabled from the configuration, or set it to true, and restart the node.' },
+  { words: /dev mode/, todo: 'Restart the node without the option Dev: in dev mode scavenges don\'t start automatically.' },
+  { words: /in memory/, todo: 'Restart the node without the option MemDb: an in-memory database has no files to shrink.' },
+  { words: /licen[cs]e/i, todo: 'Auto-scavenge needs a licence that includes it; the built-in one does, and applies when no key is set. Check Licensing:LicenseKey and Licensing:UseBuiltIn.' },
 ] as const;
 
 /** Why it is off, and what to do. */

@@ -35,13 +35,13 @@ export function ScheduleForm({ schedule, onSaved, onCancel }: { readonly schedul
     <Form
       onSubmit={async () => {
         await post('/auto-scavenge/configure', { schedule: text });
-        toast('The schedule is saved', 'ok');
+        toast('Schedule saved', 'ok');
         await onSaved();
       }}
       errorField={({ code }) => (code === 'invalid_schedule' ? 'schedule' : null)} errorText={(error) => sentencesOf(error)}
       buttons={(isBusy) => <>{onCancel !== undefined && <Button onClick={onCancel}>Cancel</Button>}<Button type="submit" kind="primary" isBusy={isBusy} isDisabled={text.trim() === ''}>Save the schedule</Button></>}
     >
-      <div class="presets" role="group" aria-label="Usual schedules">{PRESETS.map((preset) => <Button key={preset.schedule} isSmall isPressed={text.trim() === preset.schedule} onClick={() => setText(preset.schedule)}>{preset.label}</Button>)}</div>
+      <div class="presets" role="group" aria-label="Common schedules">{PRESETS.map((preset) => <Button key={preset.schedule} isSmall isPressed={text.trim() === preset.schedule} onClick={() => setText(preset.schedule)}>{preset.label}</Button>)}</div>
       <Field name="schedule" label="Schedule" value={text} onInput={setText} isRequired isMono spellcheck={false} about={<>Five fields: minute, hour, day of the month, month, day of the week. <code>*</code> is any, <code>1,15</code> a list, <code>1-5</code> a range, <code>*/6</code> every sixth.</>} />
       <div class="schedule-next" aria-live="polite">
         {wrong !== null && <p class="field-wrong">{sentencesOf(wrong)}</p>}

@@ -12,7 +12,7 @@ export function Times({ path }: { readonly path: string }) {
   const polled = usePolled<TimesDocument>(path, EVERY_MS);
   const data = polled.data.value;
   const error = polled.error.value;
-  if (data === null) return error === null ? <Skeleton lines={5} /> : <p class="muted">When it comes next can't be told: {error.message}</p>;
+  if (data === null) return error === null ? <Skeleton lines={5} /> : <p class="muted">The next times can't be computed: {error.message}</p>;
   return <TimesList next={data} />;
 }
 
@@ -24,7 +24,7 @@ export function TimesList({ next: { zone, times } }: { readonly next: TimesDocum
   const here = format(undefined);
   return (
     <div class="times">
-      <p class="small muted">Next times, in the zone {zone}{isOther && <>; below, in yours ({own})</>}</p>
+      <p class="small muted">Next times, in time zone {zone}{isOther && <>; below in yours ({own})</>}</p>
       <ol>
         {times.map((time) => {
           const ms = Date.parse(time);

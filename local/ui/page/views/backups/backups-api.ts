@@ -4,9 +4,9 @@ import type { BackupDocument } from '../../../../../handlers/documents/backup.ts
 export const NO_CHECKS = { checks: [] };
 
 export const CAUSES: Readonly<Record<BackupDocument['cause'], { readonly word: string; readonly about: string; readonly series: number }>> = {
-  manual: { word: 'by hand', about: 'Somebody asked for it.', series: 1 },
-  scheduled: { word: 'scheduled', about: 'The schedule of the node asked for it.', series: 3 },
-  shipping: { word: 'for shipping', about: 'Shipping needed a backup to begin behind.', series: 2 },
+  manual: { word: 'by hand', about: 'Started on request.', series: 1 },
+  scheduled: { word: 'scheduled', about: 'Started by the node\'s schedule.', series: 3 },
+  shipping: { word: 'for shipping', about: 'Log shipping needed a base backup.', series: 2 },
 };
 
 /** Beginning of an id, where it stands for the whole. */

@@ -3,7 +3,7 @@ import { del } from '../../api/client.ts';
 import { errorOf } from '../../api/problem.ts';
 import { usePolled } from '../../api/polled.ts';
 import type { Polled } from '../../api/polled.ts';
-import { bytesText, durationText, msOf } from '../../lib/format.ts';
+import { bytesText, countText, durationText, msOf } from '../../lib/format.ts';
 import { now } from '../../lib/now.ts';
 import { Bytes } from '../../parts/amount.tsx';
 import { Badge } from '../../parts/badge.tsx';
@@ -39,9 +39,9 @@ type Open = { readonly what: 'backup' | 'verify' } | { readonly what: 'drill'; r
 export default function Backups() {
   const status = usePolled<BackupStatusDocument>('/admin/backup/status', STATUS_EVERY_MS);
   if (status.error.value?.status === 404) {
-    return <><ViewHead title="Backups" /><Card><EmptyState icon="backup" title="This node makes no backups">Its data lie in memory, or in object storage that keeps them itself.</EmptyState></Card></>;
+    return <><ViewHead title="Backups" /><Card><EmptyState icon="backup" title="This node makes no backups">Its data is in memory, or in object storage, which keeps it safe itself.</EmptyState></Card></>;
   }
-  return <Loading polled={status} what="Backups" lines={8}>{(known) => (known.repository === null ? <><ViewHead title="Backups" about="This node keeps none of itself yet." /><NotConfigured /></> : <Configured status={known} polled={status} />)}</Loading>;
+  return <Loading polled={status} what="Backups" lines={8}>{(known) => (known.repository === null ? <><ViewHead title="Backups" about="This node has no backups yet." /><NotConfigured /></> : <Configured status={known} polled={status} />)}</Loading>;
 }
 
 function Configured({ status, polled }: { readonly status: BackupStatusDocument; readonly polled: Polled<BackupStatusDocument> }) {
@@ -65,16 +65,16 @@ function Configured({ status, polled }: { readonly status: BackupStatusDocument;
         title="Backups" about={<>To <code class="break">{status.repository}</code></>}
         actions={
           <>
-            <Button kind="primary" icon="backup" isDisabled={running !== null} {...(running !== null && { title: 'One is being made' })} onClick={() => setOpen({ what: 'backup' })}>Back up now</Button>
-            <Button icon="shield" isDisabled={check !== null} title="Restore one, and prove it" onClick={() => setOpen({ what: 'drill', backup: null })}>Drill</Button>
-            <Button icon="check" isDisabled={check !== null} title="Read the repository against its checksums" onClick={() => setOpen({ what: 'verify' })}>Verify</Button>
+            <Button kind="primary" icon="backup" isDisabled={running !== null} {...(running !== null && { title: 'A backup is running' })} onClick={() => setOpen({ what: 'backup' })}>Back up now</Button>
+            <Button icon="shield" isDisabled={check !== null} title="Restore a backup to test it" onClick={() => setOpen({ what: 'drill', backup: null })}>Drill</Button>
+            <Button icon="check" isDisabled={check !== null} title="Check the repository against its checksums" onClick={() => setOpen({ what: 'verify' })}>Verify</Button>
           </>
         }
-      >{status.schedule !== null && <Badge title="Minute, hour, day of month, month, day of week, in UTC">{`Schedule ${status.schedule}`}</Badge>}{status.shipEverySeconds !== null && <Badge>{`Ships every ${durationText(status.shipEverySeconds * 1_000)}`}</Badge>}</ViewHead>
+      >{status.schedule !== null && <Badge title="Minute, hour, day of month, month, day of week, in UTC">{`Schedule ${status.schedule}`}</Badge>}{status.shipEverySeconds !== null && <Badge>{`Ships log every ${durationText(status.shipEverySeconds * 1_000)}`}</Badge>}</ViewHead>
       {status.last !== null && status.last.error !== null && running === null && <Notice tone="bad" title="The last backup failed">{status.last.error}</Notice>}
       <Tiles status={status} />
-      {running !== null && <Card title="Backup under way" actions={<Stop path="/admin/backup/current" what="The backup" onDone={() => void polled.refresh()} />}><Progress label="Backup" phase={`${running.phase} – ${bytesText(running.bytesDone)}${running.bytesTotal > 0 ? ` of ${bytesText(running.bytesTotal)}` : ''}`} done={running.bytesTotal > 0 ? running.bytesDone / running.bytesTotal : null} leftMs={running.remainingSeconds === null ? null : running.remainingSeconds * 1_000} detail={<>Begun <Time at={running.startedAt} /></>} /></Card>}
-      {check !== null && <Card title={check.kind === 'drill' ? 'Drill under way' : 'Verification under way'} actions={<Stop path="/admin/backup/check" what={check.kind === 'drill' ? 'The drill' : 'The verification'} onDone={() => void checks.refresh()} />}><Progress label={check.kind === 'drill' ? 'Drill' : 'Verification'} phase={`${check.phase ?? 'Beginning'} – ${bytesText(check.bytesDone)}${check.bytesTotal > 0 ? ` of ${bytesText(check.bytesTotal)}` : ''}`} done={check.bytesTotal > 0 ? check.bytesDone / check.bytesTotal : null} detail={<>Begun <Time at={check.startedAt} />, for {durationText(Math.round(check.elapsedSeconds) * 1_000)}</>} /></Card>}
+      {running !== null && <Card title="Backup in progress" actions={<Stop path="/admin/backup/current" what="The backup" onDone={() => void polled.refresh()} />}><Progress label="Backup" phase={`${running.phase} – ${bytesText(running.bytesDone)}${running.bytesTotal > 0 ? ` of ${bytesText(running.bytesTotal)}` : ''}`} done={running.bytesTotal > 0 ? running.bytesDone / running.bytesTotal : null} leftMs={running.remainingSeconds === null ? null : running.remainingSeconds * 1_000} detail={<>Started <Time at={running.startedAt} /></>} /></Card>}
+      {check !== null && <Card title={check.kind === 'drill' ? 'Drill in progress' : 'Verification in progress'} actions={<Stop path="/admin/backup/check" what={check.kind === 'drill' ? 'The drill' : 'The verification'} onDone={() => void checks.refresh()} />}><Progress label={check.kind === 'drill' ? 'Drill' : 'Verification'} phase={`${check.phase ?? 'Starting'} – ${bytesText(check.bytesDone)}${check.bytesTotal > 0 ? ` of ${bytesText(check.bytesTotal)}` : ''}`} done={check.bytesTotal > 0 ? check.bytesDone / check.bytesTotal : null} detail={<>Started <Time at={check.startedAt} />, for {durationText(Math.round(check.elapsedSeconds) * 1_000)}</>} /></Card>}
       <Loading polled={list} what="The list of backups">{({ backups: all }) => (
         <>
           {all.length > 0 && <Timeline backups={all} status={status} wish={wish} onWish={setWish} />}
@@ -95,7 +95,7 @@ function Stop({ path, what, onDone }: { readonly path: string; readonly what: st
   return (
     <Button isSmall icon="stop" isBusy={isBusy} onClick={() => {
       setBusy(true);
-      del(path).then(() => toast(`${what} was ended`), (thrown: unknown) => toast(errorOf(thrown).message, 'bad')).finally(() => {
+      del(path).then(() => toast(`${what} was stopped`), (thrown: unknown) => toast(errorOf(thrown).message, 'bad')).finally(() => {
         setBusy(false);
         onDone();
       });
@@ -109,11 +109,11 @@ function Tiles({ status }: { readonly status: BackupStatusDocument }) {
   const isProvenOld = provenMs === null || now.value - provenMs > PROVEN_MS_MAX;
   return (
     <div class="tiles of-five">
-      <Stat label="Restorable up to" value={restorable === null ? 'nothing yet' : unshippedBytes === 0 ? 'now' : <Time at={restorable.at} />} note={restorable === null ? 'make a first backup' : unshippedBytes === 0 ? 'nothing was written since' : <Time at={restorable.at} show="absolute" />} {...(restorable === null && { tone: 'bad' as const })} />
-      <Stat label="Would be lost" value={unshippedBytes === null ? (newest === null ? 'all' : 'since the newest') : <Bytes value={unshippedBytes} />} note={unshippedBytes === null ? 'the log is not shipped' : unshippedBytes === 0 ? 'everything is in the repository' : `for ${durationText((shipLagSeconds ?? 0) * 1_000)}`} {...(unshippedBytes === null && { tone: 'warn' as const })} />
-      <Stat label="Newest backup" value={newest === null ? 'none' : <Time at={newest.createdAt} />} note={newest === null ? 'none was made' : <Time at={newest.createdAt} show="absolute" />} {...(newest === null && { tone: 'bad' as const })} />
-      <Stat label="Last drill that passed" value={provenAt === null ? 'never' : <Time at={provenAt} />} note={provenAt === null ? 'no backup was ever proven' : <Time at={provenAt} show="absolute" />} {...(isProvenOld && { tone: 'warn' as const })} />
-      <Stat label="Last verification" value={verified === null ? '–' : <Time at={verified.at} />} note={verified === null ? 'none since the start' : verified.errors === 0 ? 'nothing wrong found' : `${verified.errors} things wrong`} {...(verified !== null && verified.errors > 0 && { tone: 'bad' as const })} />
+      <Stat label="Restorable up to" value={restorable === null ? 'nothing yet' : unshippedBytes === 0 ? 'now' : <Time at={restorable.at} />} note={restorable === null ? 'make the first backup' : unshippedBytes === 0 ? 'no writes since' : <Time at={restorable.at} show="absolute" />} {...(restorable === null && { tone: 'bad' as const })} />
+      <Stat label="At risk" value={unshippedBytes === null ? (newest === null ? 'all' : 'since the newest backup') : <Bytes value={unshippedBytes} />} note={unshippedBytes === null ? 'the log is not shipped' : unshippedBytes === 0 ? 'everything is in the repository' : `for ${durationText((shipLagSeconds ?? 0) * 1_000)}`} {...(unshippedBytes === null && { tone: 'warn' as const })} />
+      <Stat label="Newest backup" value={newest === null ? 'none' : <Time at={newest.createdAt} />} note={newest === null ? 'none yet' : <Time at={newest.createdAt} show="absolute" />} {...(newest === null && { tone: 'bad' as const })} />
+      <Stat label="Last successful drill" value={provenAt === null ? 'never' : <Time at={provenAt} />} note={provenAt === null ? 'no backup tested yet' : <Time at={provenAt} show="absolute" />} {...(isProvenOld && { tone: 'warn' as const })} />
+      <Stat label="Last verification" value={verified === null ? '–' : <Time at={verified.at} />} note={verified === null ? 'none since startup' : verified.errors === 0 ? 'no errors found' : `${countText(verified.errors, 'error')} found`} {...(verified !== null && verified.errors > 0 && { tone: 'bad' as const })} />
     </div>
   );
 }

@@ -18,10 +18,10 @@ import type { CheckDocument, CheckFindingDocument } from '../../../../../handler
 export function ChecksCard({ checks, commands }: { readonly checks: readonly CheckDocument[]; readonly commands: BackupCommands | null }) {
   const [open, setOpen] = useState<CheckDocument | null>(null);
   return (
-    <Card isFlush={checks.length > 0} title="Checks" note={checks.length > 0 ? 'the last ones since the start of the node' : undefined}>
+    <Card isFlush={checks.length > 0} title="Checks" note={checks.length > 0 ? 'most recent, since the node started' : undefined}>
       <Table label="Checks" columns={COLUMNS} rows={checks} keyOf={({ checkId }) => checkId} onOpen={setOpen} empty={
-        <EmptyState icon="shield" title="Nothing was checked since the start of the node">
-          A backup that was never restored is a hope. A drill proves one; a verification reads the repository. Both can run elsewhere, too, from a scheduler:
+        <EmptyState icon="shield" title="No checks since the node started">
+          A drill restores a backup to test it; a verification checks the repository. Both can also run on another machine, from a scheduler:
           {commands !== null && <span class="check-commands"><Command text={commands.drill} /><Command text={commands.verify} /></span>}
         </EmptyState>
       } />
@@ -32,23 +32,23 @@ export function ChecksCard({ checks, commands }: { readonly checks: readonly Che
 
 function resultOf({ state, isGood }: CheckDocument): { readonly word: string; readonly tone: Tone } {
   if (state === 'running') return { word: 'Running', tone: 'info' };
-  if (state === 'aborted') return { word: 'Ended early', tone: 'plain' };
-  if (state === 'failed') return { word: 'Could not be done', tone: 'bad' };
-  return isGood === true ? { word: 'Passed', tone: 'ok' } : { word: 'Something is wrong', tone: 'bad' };
+  if (state === 'aborted') return { word: 'Stopped', tone: 'plain' };
+  if (state === 'failed') return { word: 'Could not run', tone: 'bad' };
+  return isGood === true ? { word: 'Passed', tone: 'ok' } : { word: 'Errors found', tone: 'bad' };
 }
 
 const COLUMNS: readonly Column<CheckDocument>[] = [
   { name: 'kind', title: 'Check', width: '9rem', render: ({ kind }) => (kind === 'drill' ? 'Drill' : 'Verification') },
   { name: 'result', title: 'Result', width: '11rem', render: (check) => <Badge tone={resultOf(check).tone}>{resultOf(check).word}</Badge> },
   { name: 'ended', title: 'Ended', render: ({ endedAt }) => <Time at={endedAt} show="both" /> },
-  { name: 'took', title: 'Took', width: '7rem', align: 'end', isMinor: true, render: ({ elapsedSeconds }) => durationText(elapsedSeconds * 1_000) },
+  { name: 'took', title: 'Duration', width: '7rem', align: 'end', isMinor: true, render: ({ elapsedSeconds }) => durationText(elapsedSeconds * 1_000) },
   { name: 'read', title: 'Read', width: '7rem', align: 'end', isMinor: true, render: ({ bytesDone }) => bytesText(bytesDone) },
 ];
 
 const FINDINGS: readonly Column<CheckFindingDocument>[] = [
   { name: 'where', title: 'Where', width: '35%', render: ({ where }) => <code class="break">{where}</code>, isLong: true },
-  { name: 'kind', title: 'What', width: '7rem', render: ({ kind }) => kind },
-  { name: 'message', title: 'What is wrong there', render: ({ message }) => message, isLong: true },
+  { name: 'kind', title: 'Kind', width: '7rem', render: ({ kind }) => kind },
+  { name: 'message', title: 'Problem', render: ({ message }) => message, isLong: true },
 ];
 
 function One({ check }: { readonly check: CheckDocument }) {
@@ -58,9 +58,9 @@ function One({ check }: { readonly check: CheckDocument }) {
       <Definitions isWide items={[
         ['Result', <Badge tone={resultOf(check).tone}>{resultOf(check).word}</Badge>],
         check.error === null ? null : ['Why', <span class="break">{check.error}</span>],
-        ['Begun', <Time at={check.startedAt} show="absolute" />], ['Took', durationText(check.elapsedSeconds * 1_000)], ['Read', bytesText(check.bytesDone)],
+        ['Started', <Time at={check.startedAt} show="absolute" />], ['Duration', durationText(check.elapsedSeconds * 1_000)], ['Read', bytesText(check.bytesDone)],
       ]} />
-      {findings.length > 0 && <Table label="What is wrong" columns={FINDINGS} rows={findings} keyOf={({ where, message }) => `${where} ${message}`} />}
+      {findings.length > 0 && <Table label="Problems" columns={FINDINGS} rows={findings} keyOf={({ where, message }) => `${where} ${message}`} />}
       {check.report !== null && <JsonView text={JSON.stringify(check.report)} name={`${check.kind}.json`} />}
     </div>
   );

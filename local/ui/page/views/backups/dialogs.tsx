@@ -21,12 +21,12 @@ export function BackupDialog({ isOpen, onClose, onDone }: Common) {
           await post('/admin/backup', undefined, { query: { pauseScavenge: pauseScavenge === 'true' ? true : null } });
           onClose();
           onDone();
-          toast('The backup has begun');
+          toast('Backup started');
         }}
         buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" isBusy={isBusy}>Back up</Button></>}
       >
-        <p class="muted">Stores what the repository lacks. The node goes on working meanwhile; everything that was acknowledged before the beginning is in it.</p>
-        <Toggle name="pauseScavenge" label="Pause a scavenge that runs" about="A backup and a scavenge can't run at the same time. With this a scavenge is stopped at its next safe place, and goes on where it was when the backup is made; without it, the backup is refused while one runs." />
+        <p class="muted">Stores what the repository does not have yet. The node keeps running; the backup contains everything acknowledged before it started.</p>
+        <Toggle name="pauseScavenge" label="Pause a running scavenge" about="A backup and a scavenge can't run at the same time. If set, a running scavenge stops at its next safe point and resumes after the backup; if not, the backup is refused while a scavenge runs." />
       </Form>
     </Dialog>
   );
@@ -45,8 +45,8 @@ export function VerifyDialog({ isOpen, onClose, onDone }: Common) {
         }}
         buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" isBusy={isBusy}>Verify</Button></>}
       >
-        <p class="muted">Looks for everything that the backups need, and reads it against its checksums. What is damaged is noted, so that the next backup stores it anew.</p>
-        <Select name="subset" label="How much is read" value="0.1" options={PARTS} about="Each day another part: a tenth every day has read everything after ten. Reading all of a bucket may cost time and money." />
+        <p class="muted">Checks that everything the backups need is there and matches its checksums. Damaged objects are noted, so that the next backup stores them again.</p>
+        <Select name="subset" label="How much is read" value="0.1" options={PARTS} about="A different part each day: at a tenth a day, everything is read in ten days. Reading a whole bucket can be slow and costly." />
       </Form>
     </Dialog>
   );
@@ -64,8 +64,8 @@ export function DrillDialog({ isOpen, backups, backup, onClose, onDone }: Common
         }}
         buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" isBusy={isBusy} isDisabled={newest === undefined}>Begin</Button></>}
       >
-        <p class="muted">Restores a backup to a folder for temporary files of this machine, opens it there, checks every record and index entry, and removes it. Nothing of the node changes. One that passes is noted as proven.</p>
-        {newest === undefined ? <p>There is no backup yet: make one first.</p> : <Select name="backup" label="Which backup" value={backup?.id ?? newest.id} options={backups.map((each, i) => ({ value: each.id, label: `${i === 0 ? 'Newest: ' : ''}${absoluteText(Date.parse(each.createdAt))} – ${bytesText(each.sizeBytes)} – ${shortId(each.id)}` }))} about={`It takes room for about ${bytesText((backup ?? newest).sizeBytes * 1.2)} while it runs.`} />}
+        <p class="muted">Restores a backup to a temporary folder on this machine, opens it, checks every record and index entry, and removes it. The node is not changed. A backup that passes is marked as tested.</p>
+        {newest === undefined ? <p>There is no backup yet. Make one first.</p> : <Select name="backup" label="Which backup" value={backup?.id ?? newest.id} options={backups.map((each, i) => ({ value: each.id, label: `${i === 0 ? 'Newest: ' : ''}${absoluteText(Date.parse(each.createdAt))} – ${bytesText(each.sizeBytes)} – ${shortId(each.id)}` }))} about={`Needs about ${bytesText((backup ?? newest).sizeBytes * 1.2)} of free space while it runs.`} />}
       </Form>
     </Dialog>
   );

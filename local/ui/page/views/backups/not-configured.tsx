@@ -16,12 +16,12 @@ export function NotConfigured() {
   const shown = WAYS.find(({ name }) => name === way)!;
   return (
     <Card>
-      <EmptyState icon="backup" title="If this node were lost, so would be its data">
-        Name a repository – a bucket, or a directory on another disk – and start the node again. It then makes a backup on a schedule, and ships the end of its log every few seconds in between, so that a restore reaches any moment.
+      <EmptyState icon="backup" title="If this node is lost, so is its data">
+        Set a repository – a bucket, or a directory on another disk – and restart the node. It then makes backups on a schedule and ships new log every few seconds in between, so that you can restore to any point in time.
       </EmptyState>
       <div class="options-to-set">
-        <Tabs label="How options are given" tabs={WAYS} current={way} onChange={setWay}><Command text={shown.text} label="Copy the options" /></Tabs>
-        <p class="muted small">Credentials of a bucket come from the environment of the node, as its SDK takes them. Old backups go by <code>Backup:KeepLast</code>, <code>KeepDaily</code> and their like; <code>Backup:KeyFile</code> encrypts the repository. The schedule is minute, hour, day of month, month, day of week, in UTC.</p>
+        <Tabs label="Where to set the options" tabs={WAYS} current={way} onChange={setWay}><Command text={shown.text} label="Copy the options" /></Tabs>
+        <p class="muted small">Bucket credentials come from the environment of the node, as the AWS SDK reads them. Old backups are removed by <code>Backup:KeepLast</code>, <code>KeepDaily</code> and similar options; <code>Backup:KeyFile</code> encrypts the repository. The schedule is minute, hour, day of month, month, day of week, in UTC.</p>
       </div>
     </Card>
   );

@@ -17,30 +17,30 @@ export function Restore({ commands, backups, restorableMs, wish, onWish }: { rea
   const momentMs = wish.kind === 'moment' ? wish.ms : restorableMs ?? Date.parse(newest.createdAt);
   return (
     <Card title="Restore" actions={
-      <div class="segments" role="group" aria-label="What is restored">
-        <Button isSmall kind="quiet" isPressed={wish.kind === 'newest'} onClick={() => onWish({ kind: 'newest' })}>Newest state</Button>
-        <Button isSmall kind="quiet" isPressed={wish.kind === 'moment'} onClick={() => onWish({ kind: 'moment', ms: momentMs })}>A moment</Button>
-        <Button isSmall kind="quiet" isPressed={wish.kind === 'backup'} onClick={() => onWish({ kind: 'backup', backup: newest })}>One backup</Button>
+      <div class="segments" role="group" aria-label="Restore point">
+        <Button isSmall kind="quiet" isPressed={wish.kind === 'newest'} onClick={() => onWish({ kind: 'newest' })}>Latest</Button>
+        <Button isSmall kind="quiet" isPressed={wish.kind === 'moment'} onClick={() => onWish({ kind: 'moment', ms: momentMs })}>Point in time</Button>
+        <Button isSmall kind="quiet" isPressed={wish.kind === 'backup'} onClick={() => onWish({ kind: 'backup', backup: newest })}>A backup</Button>
       </div>
     }>
       <div class="stack tight">
-        {wish.kind === 'newest' && <p class="muted">The newest backup with the log that was shipped behind it{restorableMs !== null && <>: as it was at <strong>{absoluteText(restorableMs)}</strong></>}.</p>}
+        {wish.kind === 'newest' && <p class="muted">The newest backup and the log shipped after it{restorableMs !== null && <>: the state at <strong>{absoluteText(restorableMs)}</strong></>}.</p>}
         {wish.kind === 'moment' && (
           <div class="row wrap restore-moment">
-            <div class="field"><label for="restore-moment">Moment, in your time zone</label><input id="restore-moment" type="datetime-local" step={1} value={localText(wish.ms)} max={localText(restorableMs ?? wish.ms)} onChange={(event) => {
+            <div class="field"><label for="restore-moment">Point in time, in your time zone</label><input id="restore-moment" type="datetime-local" step={1} value={localText(wish.ms)} max={localText(restorableMs ?? wish.ms)} onChange={(event) => {
               const ms = new Date(event.currentTarget.value).getTime();
               if (Number.isFinite(ms)) onWish({ kind: 'moment', ms: Math.min(ms, restorableMs ?? ms) });
             }} /></div>
-            <label class="row small"><input type="checkbox" checked={isBefore} onChange={(event) => setBefore(event.currentTarget.checked)} />Or the nearest before it</label>
+            <label class="row small"><input type="checkbox" checked={isBefore} onChange={(event) => setBefore(event.currentTarget.checked)} />Or the nearest point before it</label>
           </div>
         )}
-        {wish.kind === 'moment' && <p class="muted small">Where the log of that moment was scavenged since, no backup may hold it: the command then names the nearest moment that can be had.</p>}
-        {wish.kind === 'backup' && <p class="muted">Backup <code>{shortId(wish.backup.id)}</code> as it was made on <strong>{absoluteText(Date.parse(wish.backup.createdAt))}</strong>. Others can be chosen in the list.</p>}
+        {wish.kind === 'moment' && <p class="muted small">If the log was scavenged since then, no backup may hold that point: the command then names the nearest one available.</p>}
+        {wish.kind === 'backup' && <p class="muted">Backup <code>{shortId(wish.backup.id)}</code> of <strong>{absoluteText(Date.parse(wish.backup.createdAt))}</strong>. Choose another in the list.</p>}
         <Command text={commandOf(commands, wish, isBefore)} />
         <ol class="restore-steps small muted">
-          <li>Run it where the new node is to be, as who runs it, with access to the repository. The directory has to be empty; no node may be using it.</li>
-          <li>It checks every byte, and opens the result before it says that it is done.</li>
-          <li>Start a node on that directory. It gets an id of its own; stop the old one first, if it still runs.</li>
+          <li>Run it on the machine of the new node, as the user that runs the node, with access to the repository. The directory must be empty and not in use.</li>
+          <li>It verifies every byte and opens the result before it reports success.</li>
+          <li>Start a node on that directory. It gets a new node id. If the old node still runs, stop it first.</li>
         </ol>
       </div>
     </Card>

@@ -41,30 +41,30 @@ export function Timeline({ backups, status, wish, onWish }: { readonly backups: 
   const chosen = wish.kind === 'moment' ? wish.ms : wish.kind === 'backup' ? Date.parse(wish.backup.createdAt) : reachMs;
   const step = Math.max(1_000, Math.round(whole / STEPS / 1_000) * 1_000);
   return (
-    <Card title="Time line" note="choose a moment to restore to" actions={<div class="segments" role="group" aria-label="Span of time">{SPANS.map(({ label, ms }) => <Button key={label} isSmall kind="quiet" isPressed={ms === span} onClick={() => setSpan(ms)}>{label}</Button>)}</div>}>
+    <Card title="Timeline" note="choose a restore point" actions={<div class="segments" role="group" aria-label="Time range">{SPANS.map(({ label, ms }) => <Button key={label} isSmall kind="quiet" isPressed={ms === span} onClick={() => setSpan(ms)}>{label}</Button>)}</div>}>
       <div class="timeline">
         <div class="timeline-track">
-          <div class="timeline-reach" style={{ width: `${shareOf(reachMs) * 100}%` }} title={`Can be restored up to ${absoluteText(reachMs)}`} />
-          <div class={`timeline-lost${isAll ? ' none' : ''}`} style={{ left: `${shareOf(reachMs) * 100}%` }} title={isAll ? 'Nothing was written since' : 'Not in the repository yet'} />
+          <div class="timeline-reach" style={{ width: `${shareOf(reachMs) * 100}%` }} title={`Restorable up to ${absoluteText(reachMs)}`} />
+          <div class={`timeline-lost${isAll ? ' none' : ''}`} style={{ left: `${shareOf(reachMs) * 100}%` }} title={isAll ? 'No writes since' : 'Not in the repository yet'} />
           {marks.map(({ share, backup, count }) => (
             <span key={backup.id}>
               {shareOf(Date.parse(backup.shippedAt)) > share && <span class="timeline-shipped" style={{ left: `${share * 100}%`, width: `${(shareOf(Date.parse(backup.shippedAt)) - share) * 100}%` }} />}
-              <span class={`timeline-mark fill-${CAUSES[backup.cause].series}${count > 1 ? ' many' : ''}`} style={{ left: `${share * 100}%` }} title={`${absoluteText(Date.parse(backup.createdAt))}, ${bytesText(backup.sizeBytes)}, ${CAUSES[backup.cause].word}${count > 1 ? `, and ${count - 1} beside it` : ''}`} />
+              <span class={`timeline-mark fill-${CAUSES[backup.cause].series}${count > 1 ? ' many' : ''}`} style={{ left: `${share * 100}%` }} title={`${absoluteText(Date.parse(backup.createdAt))}, ${bytesText(backup.sizeBytes)}, ${CAUSES[backup.cause].word}${count > 1 ? `, and ${count - 1} more nearby` : ''}`} />
             </span>
           ))}
           {chosen >= from && <span class={`timeline-chosen${wish.kind === 'newest' ? ' quiet' : ''}`} style={{ left: `${shareOf(chosen) * 100}%` }} aria-hidden="true" />}
           <input
-            type="range" aria-label="Moment to restore to" aria-valuetext={absoluteText(chosen)} min={Math.ceil(from)} max={Math.max(Math.ceil(from), Math.min(nowMs, reachMs))} step={step} value={Math.min(chosen, reachMs)}
+            type="range" aria-label="Restore point" aria-valuetext={absoluteText(chosen)} min={Math.ceil(from)} max={Math.max(Math.ceil(from), Math.min(nowMs, reachMs))} step={step} value={Math.min(chosen, reachMs)}
             style={{ width: `${shareOf(reachMs) * 100}%` }} onInput={(event) => onWish({ kind: 'moment', ms: Math.min(Number(event.currentTarget.value), reachMs) })}
           />
         </div>
         <div class="timeline-axis" aria-hidden="true">{Array.from({ length: TICKS }, (_, i) => <span key={i}>{i === TICKS - 1 ? 'now' : tickText(from + (whole * i) / (TICKS - 1), whole)}</span>)}</div>
         <ul class="timeline-legend">
-          {(Object.keys(CAUSES) as Backup['cause'][]).filter((cause) => backups.some((backup) => backup.cause === cause)).map((cause) => <li key={cause} title={CAUSES[cause].about}><span class={`key round fill-${CAUSES[cause].series}`} />Whole backup, {CAUSES[cause].word}</li>)}
-          <li title="The end of the log, shipped behind a backup every few seconds"><span class="key line fill-1" />Log shipped behind it</li>
-          <li><span class="key reach" />Restorable to any moment</li>
-          {!isAll && <li><span class="key lost" />Would be lost</li>}
-          <li class="push faint">{wish.kind === 'newest' ? 'Newest state' : `${absoluteText(chosen)} (${relativeText(chosen, nowMs)})`}</li>
+          {(Object.keys(CAUSES) as Backup['cause'][]).filter((cause) => backups.some((backup) => backup.cause === cause)).map((cause) => <li key={cause} title={CAUSES[cause].about}><span class={`key round fill-${CAUSES[cause].series}`} />Full backup, {CAUSES[cause].word}</li>)}
+          <li title="New log, shipped after a backup every few seconds"><span class="key line fill-1" />Shipped log</li>
+          <li><span class="key reach" />Restorable to any point in time</li>
+          {!isAll && <li><span class="key lost" />At risk</li>}
+          <li class="push faint">{wish.kind === 'newest' ? 'Latest' : `${absoluteText(chosen)} (${relativeText(chosen, nowMs)})`}</li>
         </ul>
       </div>
     </Card>

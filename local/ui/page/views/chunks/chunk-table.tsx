@@ -14,7 +14,7 @@ const COLUMNS: readonly Column<Cell>[] = [
   },
   { name: 'size', title: 'Size', width: '7rem', align: 'end', sortBy: ({ chunk }) => chunk.bytes, render: ({ chunk }) => bytesText(chunk.isOngoing ? chunk.dataBytes : chunk.bytes) },
   { name: 'removable', title: 'Removable', width: '8rem', align: 'end', sortBy: ({ removable }) => removable, render: ({ removable }) => percentText(removable) },
-  { name: 'reclaimable', title: 'Would be won', width: '9rem', align: 'end', isMinor: true, sortBy: ({ counted }) => counted?.bytesReclaimable, render: ({ counted }) => (counted === null ? '–' : bytesText(Math.max(0, counted.bytesReclaimable))) },
+  { name: 'reclaimable', title: 'Would reclaim', width: '9rem', align: 'end', isMinor: true, sortBy: ({ counted }) => counted?.bytesReclaimable, render: ({ counted }) => (counted === null ? '–' : bytesText(Math.max(0, counted.bytesReclaimable))) },
   { name: 'weight', title: 'Weight', width: '7rem', align: 'end', isMinor: true, sortBy: ({ counted }) => counted?.weight, render: ({ counted }) => numberText(counted?.weight) },
 ];
 

@@ -37,13 +37,13 @@ export default function Chunks({ query }: ViewProps) {
   const { isStarting, start } = useStart(run.current);
   const isRunning = run.scavengeId !== null;
   useEffect(() => {
-    if (isRunning) announce(run.isDry === true ? 'A dry run has begun' : 'A scavenge has begun');
+    if (isRunning) announce(run.isDry === true ? 'Dry run started' : 'Scavenge started');
   }, [isRunning]);
 
   const error = polled.error.value;
   return (
     <>
-      <ViewHead title="Chunk map" about="Every file of the log in its order, oldest first." actions={<><Button icon="search" isBusy={isStarting || isUnderWay} isDisabled={isRunning && !isUnderWay} title={isRunning && !isUnderWay ? 'A scavenge is running' : undefined} onClick={() => void start()}>{report === null ? 'Count what could go' : 'Count again'}</Button><Button kind="primary" icon="scavenge" href="/scavenge">Scavenge</Button></>} />
+      <ViewHead title="Chunk map" about="Every chunk file of the log in order, oldest first." actions={<><Button icon="search" isBusy={isStarting || isUnderWay} isDisabled={isRunning && !isUnderWay} title={isRunning && !isUnderWay ? 'A scavenge is running' : undefined} onClick={() => void start()}>{report === null ? 'Start a dry run' : 'Run again'}</Button><Button kind="primary" icon="scavenge" href="/scavenge">Scavenge</Button></>} />
       {list !== null ? <Whole list={list} report={report} run={run} query={query} /> : error !== null ? <ErrorState error={error} what="The chunk map" onRetry={() => void polled.refresh()} /> : <Skeleton lines={8} />}
     </>
   );
@@ -64,13 +64,13 @@ function Whole({ list, report, run, query }: { readonly list: ChunkList; readonl
   const counts = useMemo(() => countsOf(cells, mode), [cells, mode]);
   const behind = run.progress === null ? null : filesBehind(run.progress, run.isDry, cells.filter(({ chunk }) => !chunk.isOngoing).length);
   const shown = cells[pointed ?? chosen] ?? cells[chosen];
-  if (shown === undefined) return <EmptyState icon="chunks" title="No chunk yet">The first one is written with the first event.</EmptyState>;
+  if (shown === undefined) return <EmptyState icon="chunks" title="No chunks yet">The first one is written with the first event.</EmptyState>;
   const choose = (index: number) => setAsked(cells[index]!.chunk.start);
   const toggle = (bin: number) => {
     const next = new Set(off);
     if (!next.delete(bin)) next.add(bin);
     setOffBy({ ...offBy, [mode.name]: next });
-    announce(`${mode.bins[bin]!.label}: ${next.has(bin) ? 'stepped back' : 'shown'}`);
+    announce(`${mode.bins[bin]!.label}: ${next.has(bin) ? 'dimmed' : 'shown'}`);
   };
   return (
     <>
@@ -80,7 +80,7 @@ function Whole({ list, report, run, query }: { readonly list: ChunkList; readonl
           <Choice label="Colour by" options={MODES} value={mode.name} onChange={(name) => setQuery({ by: name })} />
           <div class="row push">
             {!isTable && cells.length > ZOOM_CHUNKS && (
-              <div class="row map-zoom" role="group" aria-label="Size of the cells">
+              <div class="row map-zoom" role="group" aria-label="Cell size">
                 <Button kind="quiet" isSmall icon="minus" label="Smaller cells" isDisabled={zoom === 0} onClick={() => setZoom(zoom - 1)} />
                 <span class="small muted">{ZOOMS[zoom]}×</span>
                 <Button kind="quiet" isSmall icon="plus" label="Larger cells" isDisabled={zoom === ZOOMS.length - 1} onClick={() => setZoom(zoom + 1)} />
@@ -95,7 +95,7 @@ function Whole({ list, report, run, query }: { readonly list: ChunkList; readonl
             {isTable ? <ChunkTable cells={cells} chosen={chosen} onChoose={choose} /> : <ChunkGrid cells={cells} mode={mode} off={off} behind={behind} zoom={ZOOMS[zoom]!} chosen={chosen} onChoose={choose} onPoint={setPointed} />}
             {!isTable && <><Legend mode={mode} counts={counts} off={off} onToggle={toggle} /><p class="small muted">{mode.about}</p></>}
           </div>
-          <aside class="map-detail" aria-label="The chunk that is chosen"><ChunkDetail cell={shown} chunkSize={list.chunkSize} /></aside>
+          <aside class="map-detail" aria-label="Selected chunk"><ChunkDetail cell={shown} chunkSize={list.chunkSize} /></aside>
         </div>
       </Card>
     </>
@@ -116,8 +116,8 @@ function Totals({ cells, list, report }: { readonly cells: readonly Cell[]; read
   return (
     <div class="tiles">
       <Stat label={cells.some(({ chunk }) => chunk.isCold) ? 'In object storage' : 'On the disk'} value={bytesText(sums.bytes)} note={`${countText(cells.length, 'file')}${numbers === cells.length ? '' : ` of ${countText(numbers, 'chunk')}`}`} />
-      <Stat label="Could be removed" value={report === null ? '–' : bytesText(sums.removable)} note={report === null ? 'count it by a dry run' : <>{percentText(sums.bytes === 0 ? 0 : sums.removable / sums.bytes)}, counted <Time at={report.point.effectiveNow} /></>} />
-      <Stat label="Files scavenged" value={numberText(sums.scavenged)} note={sums.scavenged === 0 ? 'no file has been written anew' : `of ${numberText(complete)}, ${bytesText(sums.freed)} less than they held`} />
+      <Stat label="Removable" value={report === null ? '–' : bytesText(sums.removable)} note={report === null ? 'start a dry run to count it' : <>{percentText(sums.bytes === 0 ? 0 : sums.removable / sums.bytes)}, counted <Time at={report.point.effectiveNow} /></>} />
+      <Stat label="Files scavenged" value={numberText(sums.scavenged)} note={sums.scavenged === 0 ? 'no file has been rewritten' : `of ${numberText(complete)}, ${bytesText(sums.freed)} reclaimed`} />
       <Stat label="Chunk being written" value={last.chunk.isOngoing ? numberText(last.chunk.start) : '–'} note={last.chunk.isOngoing ? `${bytesText(last.chunk.dataBytes)} of ${bytesText(list.chunkSize)}, ${percentText(last.fill)}` : undefined} />
     </div>
   );

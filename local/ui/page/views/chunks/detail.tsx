@@ -37,15 +37,15 @@ export function ChunkDetail({ cell, chunkSize }: { readonly cell: Cell; readonly
         {chunk.isCold && <Badge tone="info">{COLD}</Badge>}
       </div>
       <div class="chunk-vessel" aria-hidden="true"><div class="stays" style={{ width: `${kept * 100}%` }} /><div class="goes" style={{ width: `${(fill - kept) * 100}%` }} /></div>
-      <p class="small muted">{bytesText(usedOf(cell))} of {bytesText(chunkSize * span)} {chunk.isOngoing ? 'are written' : `are taken ${chunk.isCold ? COLD : 'on the disk'}`}, {percentText(fill)}.</p>
+      <p class="small muted">{bytesText(usedOf(cell))} of {bytesText(chunkSize * span)} {chunk.isOngoing ? 'written' : `used ${chunk.isCold ? COLD : 'on the disk'}`}, {percentText(fill)}.</p>
       <Definitions items={[
         ['Removable', removable === null || counted === null ? <span class="faint">not counted</span> : <strong>{bytesText(Math.max(0, counted.bytesReclaimable))} <span class="muted">({percentText(removable)})</span></strong>],
-        counted === null ? null : ['Records that go', <>{numberText(counted.discardable)} of {numberText(counted.records)}</>],
-        counted === null || counted.redactable === 0 ? null : ['Records that lose their data', <>{numberText(counted.redactable)} <span class="muted">last of deleted streams</span></>],
-        counted === null ? null : ['Weight', <><Num value={counted.weight} />{' '}<span class="muted">{counted.wouldExecute ? 'would be written anew' : 'would be left alone'}</span></>],
+        counted === null ? null : ['Removable records', <>{numberText(counted.discardable)} of {numberText(counted.records)}</>],
+        counted === null || counted.redactable === 0 ? null : ['Records that lose only their data', <>{numberText(counted.redactable)} <span class="muted">last events of deleted streams</span></>],
+        counted === null ? null : ['Weight', <><Num value={counted.weight} />{' '}<span class="muted">{counted.wouldExecute ? 'would be rewritten' : 'would be left as is'}</span></>],
         ['File', <code class="break">{chunk.file}</code>],
-        chunk.isOngoing ? null : ['Size of the file', <Bytes value={chunk.bytes} />],
-        ['Records in it', chunk.records === null ? <Bytes value={chunk.dataBytes} /> : <>{countText(chunk.records, 'record')}, {bytesText(chunk.dataBytes)}</>],
+        chunk.isOngoing ? null : ['File size', <Bytes value={chunk.bytes} />],
+        ['Records', chunk.records === null ? <Bytes value={chunk.dataBytes} /> : <>{countText(chunk.records, 'record')}, {bytesText(chunk.dataBytes)}</>],
         ['Log positions', <span class="nowrap">{numberText(chunk.startPosition)}<br />to {numberText(chunk.endPosition)}</span>],
       ]} />
     </div>

@@ -7,7 +7,7 @@ export function Legend({ mode, counts, off, onToggle }: { readonly mode: Mode; r
     <ul class="map-legend" aria-label={`Colours: ${mode.about}`}>
       {mode.bins.map((bin, i) => (
         <li key={bin.label}>
-          <button type="button" aria-pressed={!off.has(i)} disabled={counts[i] === 0} title={off.has(i) ? 'Show these again' : 'Let these step back'} onClick={() => onToggle(i)}>
+          <button type="button" aria-pressed={!off.has(i)} disabled={counts[i] === 0} title={off.has(i) ? 'Show these' : 'Dim these'} onClick={() => onToggle(i)}>
             <span class={`map-key ${bin.pattern ?? ''}`} style={{ backgroundColor: `var(${bin.token})` }} />{bin.label}{' '}<span class="faint">{numberText(counts[i])}</span>
           </button>
         </li>

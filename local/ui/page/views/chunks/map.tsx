@@ -123,7 +123,7 @@ export function ChunkGrid({ cells, mode, off, behind, zoom, chosen, onChoose, on
   return (
     <div
       class="map-scroller" ref={scroller} onScroll={soon} style={{ height: `${seen + 2 * EDGE_PX}px` }}
-      role="grid" tabIndex={0} aria-label={`Chunk map: ${numberText(count)} files in the order of the log. Arrows go from one to the next.`} aria-rowcount={layout.rows} aria-colcount={layout.columns} aria-activedescendant={`${id}-cell`} aria-readonly="true"
+      role="grid" tabIndex={0} aria-label={`Chunk map: ${numberText(count)} files in the order of the log. Use the arrow keys to move between files.`} aria-rowcount={layout.rows} aria-colcount={layout.columns} aria-activedescendant={`${id}-cell`} aria-readonly="true"
       onKeyDown={pressed} onPointerMove={(event) => point(indexAt(event))} onPointerLeave={() => point(null)}
       onClick={(event) => {
         const index = indexAt(event);

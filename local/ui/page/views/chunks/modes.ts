@@ -30,7 +30,7 @@ const FIFTHS = 5;
 
 export const MODES: readonly Mode[] = [
   {
-    name: 'removable', label: 'Removable', about: 'Which share of each file a scavenge would remove, as the last dry run has counted.',
+    name: 'removable', label: 'Removable', about: 'The share of each file that a scavenge would remove, as counted by the last dry run.',
     bins: [
       { label: 'not counted', token: '--surface-3', pattern: 'cross' }, { label: 'nothing', token: '--ramp-2' },
       { label: 'up to 5 %', token: '--heat-1' }, { label: 'to 20 %', token: '--heat-2' }, { label: 'to 50 %', token: '--heat-3' }, { label: 'to 75 %', token: '--heat-4' }, { label: 'more', token: '--heat-5' },
@@ -44,7 +44,7 @@ export const MODES: readonly Mode[] = [
     },
   },
   {
-    name: 'state', label: 'Scavenged', about: 'Which files a scavenge has written anew, and which it has merged.',
+    name: 'state', label: 'Scavenged', about: 'Which files a scavenge has rewritten, and which it has merged.',
     bins: [
       { label: 'being written', token: '--heat-2', pattern: 'dots' }, { label: 'never scavenged', token: '--ramp-2' },
       { label: 'scavenged', token: '--ramp-4', pattern: 'stripes' }, { label: 'scavenged and merged', token: '--ramp-5', pattern: 'stripes' },
@@ -56,12 +56,12 @@ export const MODES: readonly Mode[] = [
     },
   },
   {
-    name: 'size', label: 'Size', about: 'How much of its room each file takes.',
+    name: 'size', label: 'Size', about: 'How full each file is.',
     bins: ['up to 20 %', 'to 40 %', 'to 60 %', 'to 80 %', 'more'].map((label, i) => ({ label, token: `--ramp-${i + 1}` })),
     binOf: ({ fill }) => fifthOf(fill),
   },
   {
-    name: 'position', label: 'Age', about: 'Where in the log each file lies: the oldest are the palest.',
+    name: 'position', label: 'Age', about: 'Where each file is in the log: the oldest are the palest.',
     bins: ['oldest fifth', 'second', 'third', 'fourth', 'newest fifth'].map((label, i) => ({ label, token: `--ramp-${i + 1}` })),
     binOf: ({ chunk }, cells) => fifthOf(chunk.start / ((cells.at(-1)?.chunk.end ?? 0) + 1)),
   },

@@ -75,7 +75,7 @@ function Exception({ text }: { readonly text: string }) {
         const says = end < 0 ? part : part.slice(0, end);
         return (
           <div key={i} class="log-exception">
-            <p class="break"><strong>{i === 0 ? '' : 'Because of: '}{says}</strong></p>
+            <p class="break"><strong>{i === 0 ? '' : 'Caused by: '}{says}</strong></p>
             {end >= 0 && <Code text={part.slice(end + 1).replace(/^ {4}/gm, '')} name="stack.txt" hasTools={false} />}
           </div>
         );

@@ -31,17 +31,17 @@ export default function Log({ query }: ViewProps) {
   return (
     <div class="log">
       <ViewHead
-        title="Log" about="What this node has logged last, from its memory. Its log files hold more."
-        actions={<><NodeLevel level={tail.level} onChanged={refresh} /><CopyButton text={() => rows.map(lineText).join('\n')} label="Copy the lines that are shown" isSmall={false} /><Button kind="quiet" icon="download" label="Save the lines that are shown" onClick={() => download('skua-log.ndjson', rows.map((line) => `${JSON.stringify(line)}\n`).join(''), 'application/x-ndjson')} /></>}
+        title="Log" about="The latest log lines of this node, from memory. Its log files hold more."
+        actions={<><NodeLevel level={tail.level} onChanged={refresh} /><CopyButton text={() => rows.map(lineText).join('\n')} label="Copy the lines shown" isSmall={false} /><Button kind="quiet" icon="download" label="Save the lines shown" onClick={() => download('skua-log.ndjson', rows.map((line) => `${JSON.stringify(line)}\n`).join(''), 'application/x-ndjson')} /></>}
       />
       {error !== null && !error.isPassing && <Notice tone="bad" title="The log could not be read on">{error.message}</Notice>}
       <div class="toolbar">
-        <SearchField label="Find in the lines" value={search} onInput={(q) => setQuery({ q })} />
-        <div class="segments" role="group" aria-label="Least level that is shown">{LEVELS.map((each) => <Button key={each} isSmall kind="quiet" isPressed={each === level} onClick={() => setQuery({ level: each === 'debug' ? null : each })}>{LEVEL_LABELS[each]}</Button>)}</div>
+        <SearchField label="Search the lines" value={search} onInput={(q) => setQuery({ q })} />
+        <div class="segments" role="group" aria-label="Minimum level shown">{LEVELS.map((each) => <Button key={each} isSmall kind="quiet" isPressed={each === level} onClick={() => setQuery({ level: each === 'debug' ? null : each })}>{LEVEL_LABELS[each]}</Button>)}</div>
         <span class="faint small">{rows.length === tail.lines.length ? countText(rows.length, 'line') : `${numberText(rows.length)} of ${countText(tail.lines.length, 'line')}`}</span>
-        <span class="push"><Button icon={isPaused ? 'play' : 'pause'} onClick={() => setPaused(!isPaused)}>{isPaused ? 'Go on' : 'Pause'}</Button></span>
+        <span class="push"><Button icon={isPaused ? 'play' : 'pause'} onClick={() => setPaused(!isPaused)}>{isPaused ? 'Resume' : 'Pause'}</Button></span>
       </div>
-      {tail.missed > 0 && <Notice tone="warn">{countText(tail.missed, 'line')} went by faster than they could be read here. The log files have them.</Notice>}
+      {tail.missed > 0 && <Notice tone="warn">{countText(tail.missed, 'line')} came too fast to be shown here. The log files have them.</Notice>}
       <Lines rows={rows} tail={tail} isPaused={isPaused} isNarrowed={search !== '' || level !== 'debug'} onOlder={loadOlder} />
     </div>
   );
@@ -57,7 +57,7 @@ function NodeLevel({ level, onChanged }: { readonly level: string; readonly onCh
     setBusy(true);
     try {
       await put('/admin/log/level', { level: next });
-      toast(`The node logs ${next === 'debug' ? 'everything' : `${next} and what is more severe`} now, until it is restarted`);
+      toast(`The node logs ${next === 'debug' ? 'everything' : `${next} and above`} until it restarts`);
     } catch (thrown) {
       toast(errorOf(thrown).message, 'bad');
     }
@@ -65,7 +65,7 @@ function NodeLevel({ level, onChanged }: { readonly level: string; readonly onCh
     onChanged();
   };
   return (
-    <span class="row" title="What is logged at all, also in the log files. It counts until the node is restarted, or until its configuration is loaded anew with another level; the option LogLevel sets it for good.">
+    <span class="row" title="What the node logs at all, log files included. Lasts until the node restarts, or its configuration is reloaded with another level; set the option LogLevel to keep it.">
       <label class="small muted nowrap" for="log-level">Node logs</label>
       <select id="log-level" class="plain" value={level} disabled={isBusy} aria-describedby="log-level-about" onChange={(event) => void change(event.currentTarget.value)}>
         {level === 'off' && <option value="off">nothing</option>}
@@ -134,11 +134,11 @@ function Lines({ rows, tail, isPaused, isNarrowed, onOlder }: { readonly rows: r
         const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
         setAtEnd(scrollHeight - scrollTop - clientHeight < NEAR_PX);
       }}>
-        {(rows.length > drawn || tail.older > 0) && <div class="log-older"><Button isSmall icon="up" isBusy={isLoading} onClick={() => void older()}>{rows.length > drawn ? `Older ones (${numberText(rows.length - drawn)})` : `Older ones (${numberText(tail.older)} at the node)`}</Button></div>}
-        {rows.length === 0 ? <EmptyState icon={isNarrowed ? 'search' : 'logs'} title={isNarrowed ? 'No line fits' : 'Nothing was logged yet'}>{isNarrowed ? 'Lines of other levels or with other words are there.' : 'Lines appear here as the node writes them.'}</EmptyState>
+        {(rows.length > drawn || tail.older > 0) && <div class="log-older"><Button isSmall icon="up" isBusy={isLoading} onClick={() => void older()}>{rows.length > drawn ? `Show older (${numberText(rows.length - drawn)})` : `Load older (${numberText(tail.older)} on the node)`}</Button></div>}
+        {rows.length === 0 ? <EmptyState icon={isNarrowed ? 'search' : 'logs'} title={isNarrowed ? 'No lines match' : 'Nothing logged yet'}>{isNarrowed ? 'There are lines at other levels or with other words.' : 'Lines appear here as the node writes them.'}</EmptyState>
           : <ol>{shown.map((line) => <LogLine key={line.sequence} line={line} isOpen={open.has(line.sequence)} isCurrent={line.sequence === focusable} onToggle={toggle} onFocus={focused} />)}</ol>}
       </div>
-      {!isAtEnd && <div class="log-end"><Button isSmall kind="primary" icon="down" onClick={() => setAtEnd(true)}>{fresh > 0 ? countText(fresh, 'new line') : 'To the end'}</Button></div>}
+      {!isAtEnd && <div class="log-end"><Button isSmall kind="primary" icon="down" onClick={() => setAtEnd(true)}>{fresh > 0 ? countText(fresh, 'new line') : 'Jump to the end'}</Button></div>}
       {isPaused && <div class="log-paused small">Paused</div>}
     </div>
   );

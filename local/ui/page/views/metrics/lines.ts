@@ -32,7 +32,7 @@ export function linesOf(family: Family, history: History): Lines {
   const sizes = all.map(({ size }) => size).sort((one, other) => other - one);
   const least = sizes[LINES_MAX - 1] ?? 0;
   const chosen = all.filter(({ size }) => all.length <= LINES_MAX || size >= least).slice(0, LINES_MAX);
-  return { unit: isTotal ? (unit.name === 'bytes' ? 'bytesPerSecond' : 'perSecond') : unit.name, about: isTotal ? 'the rate a second' : '', series: chosen, left: all.length - chosen.length };
+  return { unit: isTotal ? (unit.name === 'bytes' ? 'bytesPerSecond' : 'perSecond') : unit.name, about: isTotal ? 'rate per second' : '', series: chosen, left: all.length - chosen.length };
 }
 
 function unitOf(name: string): { readonly name: Unit; readonly factor: number } {

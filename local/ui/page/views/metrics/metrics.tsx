@@ -31,8 +31,8 @@ export default function Metrics({ query }: ViewProps) {
   };
   return (
     <>
-      <ViewHead title="Metrics" about="What this node has measured since the page was opened, up to an hour. A scraper gets the same at /metrics." />
-      <div class="toolbar"><SearchField label="Find metrics" placeholder="Name or what it says" value={filter} onInput={(text) => setQuery({ q: text })} /></div>
+      <ViewHead title="Metrics" about="Measurements since this page was opened, up to one hour. Scrapers get the same metrics at /metrics." />
+      <div class="toolbar"><SearchField label="Find metrics" placeholder="Name or description" value={filter} onInput={(text) => setQuery({ q: text })} /></div>
       <Loading polled={polled} what="The metrics" lines={8}>
         {(families) => {
           const wanted = filter.trim().toLowerCase();
@@ -40,10 +40,10 @@ export default function Metrics({ query }: ViewProps) {
           const pinned = wanted === '' ? families.filter(({ name }) => chosen.includes(name)) : found.slice(0, FOUND_MAX);
           return (
             <>
-              {found.length === 0 && <EmptyState icon="search" title="No metric is called that" action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>} />}
+              {found.length === 0 && <EmptyState icon="search" title="No metrics match" action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>} />}
               <div class="columns">{pinned.map((family) => <Shown key={family.name} family={family} isChosen={chosen.includes(family.name)} onToggle={() => choose(chosen.includes(family.name) ? chosen.filter((name) => name !== family.name) : [...chosen.filter((name) => name !== 'none'), family.name])} />)}</div>
               {wanted === '' && <Choice families={families} chosen={chosen} onChange={choose} />}
-              {wanted !== '' && found.length > FOUND_MAX && <p class="muted">{countText(found.length - FOUND_MAX, 'more metric')} fit. Type more to narrow them down.</p>}
+              {wanted !== '' && found.length > FOUND_MAX && <p class="muted">{countText(found.length - FOUND_MAX, 'more metric')} match. Type more to narrow them down.</p>}
             </>
           );
         }}
@@ -59,9 +59,9 @@ function Shown({ family, isChosen, onToggle }: { readonly family: Family; readon
     <Card>
       <Chart
         title={shortName(family.name)} times={history.times} series={series} unit={unit} spanMs={shownSpanMs(history)} syncKey="metrics"
-        actions={<Button kind="quiet" isSmall icon={isChosen ? 'minus' : 'plus'} label={isChosen ? `Take ${family.name} away` : `Keep ${family.name}`} onClick={onToggle} />}
+        actions={<Button kind="quiet" isSmall icon={isChosen ? 'minus' : 'plus'} label={isChosen ? `Remove ${family.name}` : `Keep ${family.name}`} onClick={onToggle} />}
       />
-      <p class="small faint">{family.help}{about !== '' && ` Shown: ${about}.`}{left > 0 && ` The ${series.length} largest of ${series.length + left} lines.`}</p>
+      <p class="small faint">{family.help}{about !== '' && ` Shown: ${about}.`}{left > 0 && ` The ${series.length} largest of ${series.length + left} series.`}</p>
     </Card>
   );
 }

@@ -20,7 +20,7 @@ export default function Options({ query }: ViewProps) {
   const polled = usePolled<readonly OptionView[]>('/info/options', EVERY_MS);
   return (
     <>
-      <ViewHead title="Options" about="As this node runs with them. They are set on the command line, in the environment or in the configuration file." />
+      <ViewHead title="Options" about="The options this node runs with. Set them on the command line, in the environment or in the configuration file." />
       <Loading polled={polled} what="The options" lines={12}>{(options) => <Known options={options} query={query} />}</Loading>
     </>
   );
@@ -38,11 +38,11 @@ function Known({ options, query }: { readonly options: readonly OptionView[]; re
   return (
     <>
       <div class="toolbar">
-        <SearchField label="Find options" placeholder="Name, value or what it does" value={text} onInput={(value) => setQuery({ q: value })} />
-        <div class="row" role="group" aria-label="Which options">{WHICH.map(({ name, label }) => <Button key={name} kind="quiet" isSmall isPressed={which === name} onClick={() => setQuery({ only: name })}>{label}</Button>)}</div>
+        <SearchField label="Find options" placeholder="Name, value or description" value={text} onInput={(value) => setQuery({ q: value })} />
+        <div class="row" role="group" aria-label="Filter options">{WHICH.map(({ name, label }) => <Button key={name} kind="quiet" isSmall isPressed={which === name} onClick={() => setQuery({ only: name })}>{label}</Button>)}</div>
         <span class="push faint small" role="status">{countText(count, 'option')}</span>
       </div>
-      {count === 0 && <EmptyState icon="search" title="No option fits" action={<Button onClick={() => setQuery({ q: null, only: null })}>Show all</Button>} />}
+      {count === 0 && <EmptyState icon="search" title="No options match" action={<Button onClick={() => setQuery({ q: null, only: null })}>Show all</Button>} />}
       {[...groups].map(([group, members]) => (
         <Card key={group} title={group} note={countText(members.length, 'option')} isFlush>
           <ul class="options">{members.map((option) => <Line key={option.name} option={option} />)}</ul>
@@ -57,7 +57,7 @@ function Line({ option }: { readonly option: OptionView }) {
   const isSet = !isDefault(option);
   return (
     <li class={isSet ? 'set' : ''}>
-      <div class="option-name"><code class="break">{name}</code>{isReloadable === true && <Badge title="Takes effect with a reload of the configuration; no restart is needed.">reloadable</Badge>}{deprecationMessage !== null && <Badge tone="warn">deprecated</Badge>}</div>
+      <div class="option-name"><code class="break">{name}</code>{isReloadable === true && <Badge title="Takes effect when the configuration is reloaded; no restart needed.">reloadable</Badge>}{deprecationMessage !== null && <Badge tone="warn">deprecated</Badge>}</div>
       <div class="option-value">
         <code class="break">{shownValue(option)}</code>
         <span class="small faint">{sourceText(option)}{isSet && defaultValue != null && defaultValue !== '' && <> · default <code>{defaultValue}</code></>}</span>

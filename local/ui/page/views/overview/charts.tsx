@@ -14,9 +14,9 @@ export function Charts() {
   return (
     <div class="columns charts">
       <Card><Chart title="Events" unit="perSecond" series={[{ label: 'written', values: of('written') }, { label: 'read', values: of('read') }]} {...common} /></Card>
-      <Card><Chart title="Time of 99 %" unit="ms" series={[{ label: 'appends', values: of('appendP99') }, { label: 'requests', values: of('requestP99') }]} {...common} /></Card>
-      <Card><Chart title="Bytes of events" unit="bytesPerSecond" series={[{ label: 'written', values: of('bytesWritten') }, { label: 'read', values: of('bytesRead') }]} {...common} /></Card>
-      <Card><Chart title="Processor" unit="share" series={[{ label: 'of one core', values: of('cpu') }]} {...common} /></Card>
+      <Card><Chart title="Latency, p99" unit="ms" series={[{ label: 'appends', values: of('appendP99') }, { label: 'requests', values: of('requestP99') }]} {...common} /></Card>
+      <Card><Chart title="Event bytes" unit="bytesPerSecond" series={[{ label: 'written', values: of('bytesWritten') }, { label: 'read', values: of('bytesRead') }]} {...common} /></Card>
+      <Card><Chart title="CPU" unit="share" series={[{ label: 'of one core', values: of('cpu') }]} {...common} /></Card>
     </div>
   );
 }

@@ -18,11 +18,11 @@ function toneOf(days: number): Tone {
 export function Certificates({ certificates, isSecure }: { readonly certificates: readonly LoadedCertificate[]; readonly isSecure: boolean }) {
   return (
     <Card title="Certificates">
-      {certificates.length === 0 && <p class="muted">{isSecure ? 'The node names none.' : 'The node runs without TLS, so that it has none.'}</p>}
+      {certificates.length === 0 && <p class="muted">{isSecure ? 'The node reports none.' : 'The node runs without TLS, so it has none.'}</p>}
       <ul class="credentials">
         {certificates.map((certificate) => (
           <li key={certificate.thumbprint}>
-            <div class="row spread"><strong class="truncate" title={certificate.subject}>{certificate.subject}</strong><Badge tone={toneOf(certificate.daysLeft)}>{certificate.daysLeft < 0 ? 'ended' : `${countText(certificate.daysLeft, 'day')} left`}</Badge></div>
+            <div class="row spread"><strong class="truncate" title={certificate.subject}>{certificate.subject}</strong><Badge tone={toneOf(certificate.daysLeft)}>{certificate.daysLeft < 0 ? 'expired' : `${countText(certificate.daysLeft, 'day')} left`}</Badge></div>
             <div class="small muted">{certificate.kind} · until <Time at={certificate.notAfter} show="absolute" /></div>
             <div class="small faint truncate" title={certificate.thumbprint}>Serial {certificate.serial} · {certificate.thumbprint}</div>
           </li>
@@ -39,7 +39,7 @@ export function Licence({ licence: { source, expiresAt, refusal } }: { readonly 
     <Card title="Licence">
       <Definitions items={[
         ['Source', <Badge tone={source === 'none' ? 'warn' : 'ok'}>{SOURCES[source]}</Badge>],
-        expiresAt === null ? ['Ends', 'never'] : ['Ends', <Time at={expiresAt} show="both" />],
+        expiresAt === null ? ['Expires', 'never'] : ['Expires', <Time at={expiresAt} show="both" />],
         refusal === null ? null : ['Refused', refusal],
       ]} />
     </Card>

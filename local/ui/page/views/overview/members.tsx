@@ -23,11 +23,11 @@ export function Members({ gossip: { members, serverIp, serverPort } }: { readonl
     { name: 'epoch', title: 'Epoch', align: 'end', isMinor: true, render: ({ epochNumber }) => numberText(epochNumber) },
     { name: 'priority', title: 'Priority', align: 'end', isMinor: true, render: ({ nodePriority }) => numberText(nodePriority) },
     { name: 'version', title: 'Version', isMinor: true, render: ({ esVersion }) => esVersion },
-    { name: 'heard', title: 'Heard of', isMinor: true, render: ({ timeStamp }) => <Time at={timeStamp} /> },
+    { name: 'heard', title: 'Last heard', isMinor: true, render: ({ timeStamp }) => <Time at={timeStamp} /> },
   ];
   const alive = members.filter(({ isAlive }) => isAlive).length;
   return (
-    <Card title="Members" note={`${alive} of ${members.length} reachable${leader === undefined ? ', no leader at present' : ''}`} isFlush>
+    <Card title="Members" note={`${alive} of ${members.length} reachable${leader === undefined ? ', no leader' : ''}`} isFlush>
       <Table label="Members of the cluster" columns={columns} rows={members} keyOf={({ instanceId }) => instanceId} />
     </Card>
   );

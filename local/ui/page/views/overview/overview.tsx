@@ -49,10 +49,10 @@ function Known({ data }: { readonly data: OverviewView }) {
       <div class="tiles of-six">
         <Stat label="Appends" value={unitText(activity.appendsPerSecond, 'perSecond')} note={`${shortText(activity.eventsWrittenPerSecond)} events/s`} points={points('appends')} />
         <Stat label="Events read" value={unitText(activity.eventsReadPerSecond, 'perSecond')} note={`${bytesText(activity.bytesReadPerSecond)}/s`} points={points('read')} />
-        <Stat label="Append time, p99" value={durationText(inMs(activity.appendP99Seconds))} note={`${log.appendsQueued === 0 ? 'none' : shortText(log.appendsQueued)} waiting`} points={points('appendP99')} />
+        <Stat label="Append latency, p99" value={durationText(inMs(activity.appendP99Seconds))} note={`${log.appendsQueued === 0 ? 'none' : shortText(log.appendsQueued)} waiting`} points={points('appendP99')} />
         <Stat label="HTTP requests" value={unitText(activity.requestsPerSecond, 'perSecond')} note={`${shortText(connections)} connections`} points={points('requests')} />
         <Stat label="Log" value={bytesText(log.end)} note={countText(log.chunks, 'chunk file')} />
-        {disk !== null && <Stat label="Free on the disk" value={bytesText(disk.freeBytes)} note={`${percentText(disk.freeBytes / disk.totalBytes)} of ${bytesText(disk.totalBytes)}`} {...(disk.freeBytes / disk.totalBytes < LOW_SHARE && { tone: 'warn' as const })} />}
+        {disk !== null && <Stat label="Free disk space" value={bytesText(disk.freeBytes)} note={`${percentText(disk.freeBytes / disk.totalBytes)} of ${bytesText(disk.totalBytes)}`} {...(disk.freeBytes / disk.totalBytes < LOW_SHARE && { tone: 'warn' as const })} />}
       </div>
       {node.isMember && <Loading polled={gossip} what="The members">{(known) => <Members gossip={known} />}</Loading>}
       <Charts />
@@ -63,16 +63,16 @@ function Known({ data }: { readonly data: OverviewView }) {
             ['Last commit', <Num value={log.lastCommitPosition} />],
             ['Index entries', <><Num value={log.indexEntries + log.indexEntriesInMemory} /> <span class="faint">in {log.indexTables} {log.indexTables === 1 ? 'table' : 'tables'}</span></>],
             ['of these in memory', <Num value={log.indexEntriesInMemory} />],
-            ['Not compared with checksums', log.bytesUnproven === 0 ? 'nothing' : <Bytes value={log.bytesUnproven} />],
+            ['Checksums not yet verified', log.bytesUnproven === 0 ? 'nothing' : <Bytes value={log.bytesUnproven} />],
             ['Subscriptions', <Num value={log.subscriptions} />],
           ]} />
         </Card>
         {disk !== null && <Disk disk={disk} />}
         <Card title="Process">
           <Definitions items={[
-            ['Processor', percentText(process.cpuPercent === null ? null : process.cpuPercent / 100)],
+            ['CPU', percentText(process.cpuPercent === null ? null : process.cpuPercent / 100)],
             ['Memory', <Bytes value={process.memoryBytes} />],
-            ['of these in the heap', <Bytes value={process.heapBytes} />],
+            ['of this in the heap', <Bytes value={process.heapBytes} />],
             ['Started', <Time at={node.startedAt} show="both" />],
             ['Instance', <span class="row instance"><code class="truncate">{node.instanceId}</code><CopyButton text={node.instanceId} label="Copy the instance id" /></span>],
           ]} />

@@ -27,9 +27,9 @@ export function DryRunTab({ run }: { readonly run: Run }) {
   return (
     <>
       {run.scavengeId !== null && <Card><div class="row"><div class="grow"><RunProgress run={run} /></div><StopButton run={run} isSmall /></div></Card>}
-      {run.scavengeId === null && isUnderWay && <Card><Progress label="Dry run" phase="Dry run: starts or ends" done={null} /></Card>}
-      {report === null ? (!isUnderWay && <Card><EmptyState icon="scavenge" title="Nothing has been counted yet" action={button('Start a dry run')}>A dry run goes through the log as a scavenge does, and counts what would go, chunk by chunk. It writes nothing, and can be stopped at any time.</EmptyState></Card>)
-        : <Report report={report} again={button('Count again')} />}
+      {run.scavengeId === null && isUnderWay && <Card><Progress label="Dry run" phase="Dry run: starting or finishing" done={null} /></Card>}
+      {report === null ? (!isUnderWay && <Card><EmptyState icon="scavenge" title="No dry run yet" action={button('Start a dry run')}>A dry run goes through the log as a scavenge does and counts what it would remove, chunk by chunk. It writes nothing and can be stopped at any time.</EmptyState></Card>)
+        : <Report report={report} again={button('Run again')} />}
     </>
   );
 }
@@ -42,14 +42,14 @@ function Report({ report, again }: { readonly report: DryRunDocument; readonly a
   const { totals } = report;
   return (
     <>
-      {report.waiting !== undefined && <Notice title="The next scavenge wins less than this">{olderText(report.waiting)} “Begin afresh” wins all of it.</Notice>}
+      {report.waiting !== undefined && <Notice title="The next scavenge reclaims less than this">{olderText(report.waiting)} “Start fresh” reclaims all of it.</Notice>}
       <div class="tiles">
-        <Stat label="Would be won" value={bytesText(Math.max(0, outcome.won))} note={`${percentText(totals.bytes === 0 ? 0 : Math.max(0, outcome.won) / totals.bytes)} of ${bytesText(totals.bytes)}`} />
-        <Stat label="Chunks written anew" value={`${numberText(outcome.chunks)} of ${numberText(totals.chunks)}`} note={`${bytesText(outcome.bytes)} to read and write`} />
-        <Stat label="Records that go" value={numberText(outcome.records)} note={`of ${numberText(totals.records)} in the log${outcome.emptied === 0 ? '' : `; ${numberText(outcome.emptied)} more ${outcome.emptied === 1 ? 'loses its' : 'lose their'} data`}`} />
+        <Stat label="Would reclaim" value={bytesText(Math.max(0, outcome.won))} note={`${percentText(totals.bytes === 0 ? 0 : Math.max(0, outcome.won) / totals.bytes)} of ${bytesText(totals.bytes)}`} />
+        <Stat label="Chunks rewritten" value={`${numberText(outcome.chunks)} of ${numberText(totals.chunks)}`} note={`${bytesText(outcome.bytes)} to read and write`} />
+        <Stat label="Records removed" value={numberText(outcome.records)} note={`of ${numberText(totals.records)} in the log${outcome.emptied === 0 ? '' : `; ${numberText(outcome.emptied)} more ${outcome.emptied === 1 ? 'loses its' : 'lose their'} data`}`} />
         <Stat label="Counted" value={<Time at={report.point.effectiveNow} />} note={<Time at={report.point.effectiveNow} show="absolute" />} />
       </div>
-      <Card title="Threshold" note="how much a chunk must weigh to be written anew" actions={<><Button kind="primary" href={`/scavenge?threshold=${outcome.threshold}`}>Use {numberText(outcome.threshold)}</Button>{again}</>}>
+      <Card title="Threshold" note="the weight from which a chunk is rewritten" actions={<><Button kind="primary" href={`/scavenge?threshold=${outcome.threshold}`}>Use {numberText(outcome.threshold)}</Button>{again}</>}>
         <div class="threshold">
           <div class="grow stack tight">
             <input
@@ -58,7 +58,7 @@ function Report({ report, again }: { readonly report: DryRunDocument; readonly a
             />
             <div class="row spread small faint"><span>every chunk</span><span>only the heaviest</span></div>
             <p><strong>{thresholdText(outcome.threshold)}</strong> <span class="muted">{outcomeText(outcome, most)}</span></p>
-            <p class="small muted">The weight of a chunk grows with the events that can go from it. Few heavy chunks often hold most of what can be won.</p>
+            <p class="small muted">The more removable events a chunk has, the more it weighs. A few heavy chunks often hold most of the reclaimable space.</p>
           </div>
           <Curve outcomes={outcomes} at={at} most={most} />
         </div>
@@ -70,12 +70,12 @@ function Report({ report, again }: { readonly report: DryRunDocument; readonly a
 
 function thresholdText(threshold: number): string {
   if (threshold < 0) return `${numberText(threshold)}: every chunk.`;
-  return threshold === 0 ? '0: every chunk from which anything can go.' : `${numberText(threshold)} and more.`;
+  return threshold === 0 ? '0: every chunk with anything to remove.' : `${numberText(threshold)} or more.`;
 }
 
 function outcomeText({ chunks, bytes, won }: Outcome, most: number): string {
-  if (chunks === 0) return 'No chunk would be written anew.';
-  return `${countText(chunks, 'chunk')}, ${bytesText(bytes)}, would be written anew, which wins ${won < 0 ? 'nothing: the files would grow' : `${bytesText(won)}${most > 0 ? `, ${percentText(won / most)} of what can be won` : ''}`}.`;
+  if (chunks === 0) return 'No chunk would be rewritten.';
+  return `${countText(chunks, 'chunk')}, ${bytesText(bytes)}, would be rewritten, which reclaims ${won < 0 ? 'nothing: the files would grow' : `${bytesText(won)}${most > 0 ? `, ${percentText(won / most)} of what can be reclaimed` : ''}`}.`;
 }
 
 /** How much is won for how much work, over all thresholds. */
@@ -90,7 +90,7 @@ function Curve({ outcomes, at, most }: { readonly outcomes: readonly Outcome[]; 
         <svg viewBox="0 0 100 100" preserveAspectRatio="none"><polygon class="area" points={`${line} ${points[0]?.[0] ?? 0},100`} /><polyline class="line" points={line} /></svg>
         <span class="curve-at" style={{ left: `${x}%`, top: `${y}%` }} />
       </div>
-      <figcaption class="row spread small faint"><span>won</span><span>bytes written anew →</span></figcaption>
+      <figcaption class="row spread small faint"><span>reclaimed</span><span>bytes rewritten →</span></figcaption>
     </figure>
   );
 }
@@ -99,16 +99,16 @@ function ByChunk({ chunks, threshold }: { readonly chunks: readonly DryRunChunk[
   const columns = useMemo((): readonly Column<DryRunChunk>[] => [
     { name: 'chunk', title: 'Chunk', width: '6rem', sortBy: ({ start }) => start, render: ({ start, end }) => <strong>{start === end ? numberText(start) : `${numberText(start)}–${numberText(end)}`}</strong> },
     {
-      name: 'share', title: 'Share that goes', sortBy: ({ bytes, bytesReclaimable }) => (bytes === 0 ? 0 : bytesReclaimable / bytes),
+      name: 'share', title: 'Share removed', sortBy: ({ bytes, bytesReclaimable }) => (bytes === 0 ? 0 : bytesReclaimable / bytes),
       render: ({ bytes, bytesReclaimable }) => {
         const share = bytes === 0 ? 0 : Math.max(0, bytesReclaimable / bytes);
         return <span class="share-bar"><span class="share-track"><span style={{ width: `${share * 100}%` }} /></span><span class="share-text">{percentText(share)}</span></span>;
       },
     },
-    { name: 'won', title: 'Won', width: '6rem', align: 'end', sortBy: ({ bytesReclaimable }) => bytesReclaimable, render: ({ bytesReclaimable }) => bytesText(Math.max(0, bytesReclaimable)) },
+    { name: 'won', title: 'Would reclaim', width: '6rem', align: 'end', sortBy: ({ bytesReclaimable }) => bytesReclaimable, render: ({ bytesReclaimable }) => bytesText(Math.max(0, bytesReclaimable)) },
     { name: 'records', title: 'Records', width: '10rem', align: 'end', isMinor: true, sortBy: ({ discardable }) => discardable, render: ({ discardable, records }) => `${numberText(discardable)} of ${numberText(records)}` },
     { name: 'weight', title: 'Weight', width: '7rem', align: 'end', isMinor: true, sortBy: ({ weight }) => weight, render: ({ weight }) => numberText(weight) },
-    { name: 'executed', title: 'At this threshold', width: '9rem', isMinor: true, sortBy: (chunk) => (isExecuted(chunk, threshold) ? 1 : 0), render: (chunk) => (isExecuted(chunk, threshold) ? <Badge tone="accent">written anew</Badge> : <span class="faint">left alone</span>) },
+    { name: 'executed', title: 'At this threshold', width: '9rem', isMinor: true, sortBy: (chunk) => (isExecuted(chunk, threshold) ? 1 : 0), render: (chunk) => (isExecuted(chunk, threshold) ? <Badge tone="accent">rewritten</Badge> : <span class="faint">left as is</span>) },
   ], [threshold]);
-  return <Table label="What would go, by chunk" columns={columns} rows={chunks} keyOf={({ start }) => start} sort={{ name: 'won', isDown: true }} height="32rem" />;
+  return <Table label="What would be removed, by chunk" columns={columns} rows={chunks} keyOf={({ start }) => start} sort={{ name: 'won', isDown: true }} height="32rem" />;
 }

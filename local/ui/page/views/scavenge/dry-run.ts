@@ -63,7 +63,7 @@ export function useDryRun(): DryRun {
   useEffect(() => {
     if (answer === null || !('chunks' in answer) || answer.scavengeId !== scavengeId) return;
     known.value = answer;
-    announce(`The dry run has ended: ${answer.totals.chunksExecuted} of ${answer.totals.chunks} chunks would be written anew`);
+    announce(`Dry run complete: ${answer.totals.chunksExecuted} of ${answer.totals.chunks} chunks would be rewritten`);
   }, [answer, scavengeId]);
   useEffect(() => {
     // It was stopped, the node was started anew, or eight others came after it: what an older one has counted stays.

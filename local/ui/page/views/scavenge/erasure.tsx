@@ -28,12 +28,12 @@ export function Erasure() {
   const polled = usePolled<ProofsDocument>(PATH, EVERY_MS);
   const data = polled.data.value;
   const error = polled.error.value;
-  if (data === null && error?.status === 404) return <Card><EmptyState icon="erase" title="This node can't prove it">Nodes whose log lies on object storage, and nodes in memory, have no files that could be searched.</EmptyState></Card>;
+  if (data === null && error?.status === 404) return <Card><EmptyState icon="erase" title="Not available on this node">Nodes with their log in object storage and in-memory nodes have no files of their own to search.</EmptyState></Card>;
   if (data === null) return <Card>{error === null ? <Skeleton /> : <ErrorState error={error} what="The proofs" onRetry={() => void polled.refresh()} />}</Card>;
   const isRunning = data.proofs.some(({ state }) => state === 'running');
   return (
     <div class="columns">
-      <Card title="Prove that something is gone">
+      <Card title="Prove erasure">
         <Form
           validate={complaintsOf}
           onSubmit={async (values) => {
@@ -42,15 +42,15 @@ export function Erasure() {
             await post(PATH, { ...(stream !== '' && { stream }), ...(events.length > 0 && { events }) });
             await polled.refresh();
           }}
-          buttons={(isBusy) => <Button type="submit" kind="primary" icon="shield" isBusy={isBusy} isDisabled={isRunning} title={isRunning ? 'One at a time' : undefined}>Begin the proof</Button>}
+          buttons={(isBusy) => <Button type="submit" kind="primary" icon="shield" isBusy={isBusy} isDisabled={isRunning} title={isRunning ? 'One at a time' : undefined}>Start the proof</Button>}
         >
-          <p class="muted">Every file of this node is searched for the name of the stream and for the ids of the events. Delete first, then scavenge, then prove. Scavenges wait while it runs; backups and other members have to be looked at by themselves.</p>
+          <p class="muted">Every file of this node is searched for the name of the stream and for the ids of the events. Delete first, then scavenge, then prove. Scavenges wait while a proof runs. Check backups and other members separately.</p>
           <Field name="stream" label="Stream" isMono spellcheck={false} about="Its exact name." />
-          <Field name="events" label="Event ids" rows={4} isMono spellcheck={false} placeholder="6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11" about={`Ids of events that must be gone, at most ${numberText(IDS_MAX)}, with spaces, commas or lines between them.`} />
+          <Field name="events" label="Event ids" rows={4} isMono spellcheck={false} placeholder="6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11" about={`Ids of events that must be gone, at most ${numberText(IDS_MAX)}, separated by spaces, commas or new lines.`} />
         </Form>
       </Card>
-      <Card title="Proofs" note="the last ones since the node was started">
-        {data.proofs.length === 0 ? <EmptyState icon="shield" title="None has been made yet">A proof stands here with its result, and can be saved as a report.</EmptyState>
+      <Card title="Proofs" note="most recent, since the node started">
+        {data.proofs.length === 0 ? <EmptyState icon="shield" title="No proofs yet">Proofs are listed here with their results and can be saved as reports.</EmptyState>
           : <ul class="proofs">{data.proofs.map((proof) => <li key={proof.proofId}><ProofItem proof={proof} onStopped={() => polled.refresh()} /></li>)}</ul>}
       </Card>
     </div>
@@ -64,7 +64,7 @@ function idsOf(text = ''): readonly string[] {
 function complaintsOf({ stream = '', events }: Values): Complaints {
   const ids = idsOf(events);
   const wrong = ids.find((id) => !UUID.test(id));
-  if (wrong !== undefined) return { events: `“${wrong.slice(0, 60)}” is no id of an event: they look like 6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11.` };
+  if (wrong !== undefined) return { events: `“${wrong.slice(0, 60)}” is not an event id. An event id looks like 6f0d6a0e-3f0c-4a0b-9d07-6f1c5a7f2b11.` };
   if (ids.length > IDS_MAX) return { events: `Give at most ${numberText(IDS_MAX)} ids at a time.` };
   return stream === '' && ids.length === 0 ? { stream: 'Name a stream, or give ids of events.' } : {};
 }
@@ -102,10 +102,10 @@ function ProofItem({ proof, onStopped }: { readonly proof: ListedProofDocument; 
       {error !== null && <p class="break">{error}</p>}
       {report !== null && (
         <p class="muted">
-          {countText(report.files, 'file')} ({bytesText(report.bytes)}) were searched: {report.isErased ? 'no event of it is left' : `${countText(report.traces, 'trace')} of events ${report.traces === 1 ? 'is' : 'are'} left`}.
-          {report.residues > 0 && ` ${countText(report.residues, 'place')} still ${report.residues === 1 ? 'tells' : 'tell'} that the stream was there, without an event of it.`}
-          {report.redacted > 0 && ` ${report.redacted === 1 ? 'One of them is the place of a last event that has lost its' : `${numberText(report.redacted)} of them are the places of last events that have lost their`} data.`}
-          {report.isStreamKnown === false && ' No file has ever heard of a stream of this name: is it spelt as it was?'}
+          {countText(report.files, 'file')} ({bytesText(report.bytes)}) were searched: {report.isErased ? 'no event is left' : `${countText(report.traces, 'trace')} of events ${report.traces === 1 ? 'is' : 'are'} left`}.
+          {report.residues > 0 && ` ${countText(report.residues, 'place')} still ${report.residues === 1 ? 'shows' : 'show'} that the stream existed, but none of its events.`}
+          {report.redacted > 0 && ` ${report.redacted === 1 ? 'One of them is a last event that has lost its' : `${numberText(report.redacted)} of them are last events that have lost their`} data.`}
+          {report.isStreamKnown === false && ' No file mentions a stream of this name. Check the spelling.'}
         </p>
       )}
       {findings !== null && <ul class="findings small">{findings.slice(0, SHOWN_MAX).map(({ kind, file, offset, what }, i) => <li key={i} class="break"><Badge tone={kind === 'trace' ? 'bad' : 'plain'}>{kind}</Badge> <code>{file}</code> at {numberText(offset)}: {what}</li>)}{findings.length > SHOWN_MAX && <li class="faint">The report has {countText(findings.length - SHOWN_MAX, 'finding')} more.</li>}</ul>}

@@ -17,14 +17,14 @@ import type { ExplanationDocument, OlderPointDocument } from '../../../../../han
 /** What each rule says, for those who have not learnt the words. */
 function ruleText(rule: string, value: unknown): string {
   if (rule === '$maxCount') return `Only the last ${numberText(Number(value))} events are kept ($maxCount).`;
-  if (rule === '$maxAge') return `Events older than ${durationText(Number(value) * 1_000)} go ($maxAge).`;
-  if (rule === '$tb') return `Events before number ${numberText(Number(value))} go ($tb): the stream was deleted or cut off there.`;
-  if (rule === 'tombstone') return 'The stream was deleted for good: all its events go, and nobody can write it again.';
-  if (rule === 'superseded-metadata') return 'Of metadata only the last one counts: older ones go.';
+  if (rule === '$maxAge') return `Events older than ${durationText(Number(value) * 1_000)} are removed ($maxAge).`;
+  if (rule === '$tb') return `Events before number ${numberText(Number(value))} are removed ($tb): the stream was deleted or truncated there.`;
+  if (rule === 'tombstone') return 'The stream was hard-deleted: all its events are removed, and its name can\'t be used again.';
+  if (rule === 'superseded-metadata') return 'Only the newest metadata counts: older versions are removed.';
   return `${rule}: ${String(value)}`;
 }
 
-const WHY: Readonly<Record<string, string>> = { '$maxCount': 'beyond $maxCount', '$maxAge': 'older than $maxAge', '$tb': 'before $tb', 'tombstone': 'of a deleted stream', 'superseded-metadata': 'metadata that no longer counts' };
+const WHY: Readonly<Record<string, string>> = { '$maxCount': 'beyond $maxCount', '$maxAge': 'older than $maxAge', '$tb': 'before $tb', 'tombstone': 'of a deleted stream', 'superseded-metadata': 'superseded metadata' };
 const WAIT_MS = 120_000;
 
 /** Why events of one stream go or stay when a scavenge begins now. */
@@ -50,7 +50,7 @@ export function Explain({ stream }: { readonly stream: string | null }) {
           }}
           buttons={() => <Button type="submit" kind="primary" icon="search">Explain</Button>}
         >
-          <Field name="stream" label="Stream" value={stream ?? ''} isRequired isMono spellcheck={false} placeholder="orders-1" about="Its exact name. What is said holds for a scavenge that begins now; nothing is changed." />
+          <Field name="stream" label="Stream" value={stream ?? ''} isRequired isMono spellcheck={false} placeholder="orders-1" about="Its exact name. The answer holds for a scavenge started now; nothing is changed." />
         </Form>
       </Card>
       {stream !== null && (found === null ? <Card><Skeleton /></Card>
@@ -90,19 +90,19 @@ function Explained({ explanation }: { readonly explanation: ExplanationDocument 
   const leaves = waiting?.leaves.reduce((sum, { count }) => sum + count, 0) ?? 0;
   const span = lastEventNumber + 1;
   return (
-    <Card title={<span class="break">{stream}</span>} actions={<Button isSmall href={pathTo('streams', stream)}>To the stream</Button>}>
+    <Card title={<span class="break">{stream}</span>} actions={<Button isSmall href={pathTo('streams', stream)}>Go to the stream</Button>}>
       <div class="stack">
-        <p class="explained"><strong>{goes === 0 ? 'Nothing goes' : `${countText(goes, 'event')} (${bytesText(bytes)}) ${goes === 1 ? 'goes' : 'go'}`}</strong>, {countText(stays, 'event')} {stays === 1 ? 'stays' : 'stay'}{redacted !== undefined && `, of which the last one loses its data (${bytesText(redacted.bytes)})`}.</p>
+        <p class="explained"><strong>{goes === 0 ? 'Nothing is removed' : `${countText(goes, 'event')} (${bytesText(bytes)}) ${goes === 1 ? 'is' : 'are'} removed`}</strong>, {countText(stays, 'event')} {stays === 1 ? 'stays' : 'stay'}{redacted !== undefined && `, of which the last one loses its data (${bytesText(redacted.bytes)})`}.</p>
         {span > 0 && (
           <div>
             <div class="events-strip" aria-hidden="true">{ranges.map((range) => <div key={range.key} class={range.goes ? 'goes' : 'stays'} style={{ left: `${(range.from / span) * 100}%`, width: `${((range.to - range.from + 1) / span) * 100}%` }} />)}</div>
             <div class="row spread small faint"><span>event 0</span><span>{numberText(lastEventNumber)}</span></div>
           </div>
         )}
-        {leaves > 0 && waiting !== undefined && <Notice title={`The next scavenge leaves ${countText(leaves, 'event')} of these`}>It goes to an older point{pointText(waiting)}, unless it is begun afresh.</Notice>}
+        {leaves > 0 && waiting !== undefined && <Notice title={`The next scavenge does not remove ${countText(leaves, 'event')} of these yet`}>It works up to an older scavenge point{pointText(waiting)}, unless it is started fresh.</Notice>}
         {ignored.length > 0 && <Notice tone="warn" title="Some of the metadata has no effect"><ul>{ignored.map(({ key, value, why }, i) => <li key={i} class="break"><code>{key === null ? value : `${key}: ${value}`}</code>: {why}.</li>)}</ul></Notice>}
         <Definitions isWide items={[
-          ['Rules in force', rules.length === 0 ? 'None: no event of it ever goes.' : <ul>{rules.map(({ rule, value }) => <li key={rule}>{ruleText(rule, value)}</li>)}</ul>],
+          ['Rules in force', rules.length === 0 ? 'None: its events are never removed.' : <ul>{rules.map(({ rule, value }) => <li key={rule}>{ruleText(rule, value)}</li>)}</ul>],
           metadata === null ? null : ['Metadata', <code class="break">{JSON.stringify(metadata)}</code>],
         ]} />
       </div>

@@ -10,12 +10,12 @@ import type { Run } from './run.ts';
 
 /** What each phase does, in the order in which a scavenge goes through them. */
 export const PHASES = [
-  { name: 'Accumulation', about: 'Reads what is new in the log, and notes which streams are limited or deleted.' },
-  { name: 'Calculation', about: 'Works out for each of these streams which events go.' },
-  { name: 'Chunk execution', about: 'Writes chunks anew without what goes, those that weigh enough.' },
-  { name: 'Chunk merging', about: 'Puts small neighbours into one file.' },
-  { name: 'Index execution', about: 'Takes what is gone out of the index.' },
-  { name: 'Cleaning', about: 'Forgets what is not needed for the next scavenge.' },
+  { name: 'Accumulation', about: 'Reads new log and notes which streams have retention rules or are deleted.' },
+  { name: 'Calculation', about: 'Works out which events of these streams to remove.' },
+  { name: 'Chunk execution', about: 'Rewrites chunks of sufficient weight without the removed records.' },
+  { name: 'Chunk merging', about: 'Merges small adjacent chunks into one file.' },
+  { name: 'Index execution', about: 'Removes index entries of removed records.' },
+  { name: 'Cleaning', about: 'Drops state that the next scavenge does not need.' },
 ] as const;
 
 /** How far the phase is, from 0 to 1; null while nobody can say. */
@@ -41,7 +41,7 @@ export function RunProgress({ run }: { readonly run: Run }) {
           <span>started <Time at={progress.startedAt} /></span>
           {progress.chunksTotal > 0 && <span>{numberText(progress.chunksDone)} of {countText(progress.chunksTotal, 'chunk')}</span>}
           {progress.bytesTotal > 0 && <span>{bytesText(progress.bytesDone)} of {bytesText(progress.bytesTotal)}{isDry === true && ' (the log is read twice)'}</span>}
-          {isDry !== true && <span>{bytesText(progress.bytesReclaimed)} won so far</span>}
+          {isDry !== true && <span>{bytesText(progress.bytesReclaimed)} reclaimed so far</span>}
         </span>
       )}
     />
@@ -66,7 +66,7 @@ export function StopButton({ run, isSmall = false }: { readonly run: Run; readon
   };
   const ask = () => confirm({
     title: isDry === true ? 'Stop the dry run?' : 'Stop the scavenge?', action: isDry === true ? 'Stop the dry run' : 'Stop the scavenge', isDanger: true, run: stop,
-    text: isDry === true ? 'What it has counted so far is lost. Nothing else changes.' : 'What it has won so far stays. The next start goes on where this one stops, to the same point of the log.',
+    text: isDry === true ? 'The count so far is lost. Nothing else changes.' : 'Space reclaimed so far stays reclaimed. The next start resumes where this one stops, up to the same scavenge point.',
   });
   return <Button icon="stop" isSmall={isSmall} onClick={() => void ask()}>Stop</Button>;
 }

@@ -31,7 +31,7 @@ export function RunTab({ run, threshold }: { readonly run: Run; readonly thresho
         {scavengeId !== null ? <Running run={run} /> : <div class="stack"><LastRun run={run} /><Card title="What a scavenge does"><Phases phase={null} /></Card></div>}
         <Card title="Start a scavenge" note={scavengeId === null ? undefined : 'one at a time'}>
           {scavengeId === null ? <StartForm run={run} threshold={threshold} hasWaiting={waiting !== undefined} />
-            : <EmptyState icon="scavenge" title={isDry === true ? 'A dry run is under way' : 'A scavenge is under way'}>Another one can be started when it has ended, or been stopped.</EmptyState>}
+            : <EmptyState icon="scavenge" title={isDry === true ? 'A dry run is under way' : 'A scavenge is under way'}>Another one can start when it has finished or been stopped.</EmptyState>}
         </Card>
       </div>
     </>
@@ -46,7 +46,7 @@ function Running({ run }: { readonly run: Run }) {
         <RunProgress run={run} />
         {progress?.olderPoint !== undefined && <p class="small muted">{olderText(progress.olderPoint)}</p>}
         {isDry !== true && <Phases phase={progress?.phase ?? null} />}
-        <p class="small faint break">Run <code>{scavengeId}</code>, started by whoever it was: in this page, over HTTP, by the command line or by a schedule.</p>
+        <p class="small faint break">Run <code>{scavengeId}</code>. It may have been started from this page, over HTTP, by the command line or by a schedule.</p>
       </div>
     </Card>
   );
@@ -80,15 +80,15 @@ function LastRun({ run }: { readonly run: Run }) {
   return (
     <Card title="Last scavenge" note="since the node was started">
       <Loading polled={last} what="The last scavenge">{(data) => (data.scavengeResult === NONE_YET
-        ? <EmptyState icon="scavenge" title="None has run yet" action={<Button href="/scavenge?tab=dry-run">See what it would win</Button>}>The node was started, and has not been scavenged since. Earlier runs stand in the history.</EmptyState>
+        ? <EmptyState icon="scavenge" title="No scavenge since the node started" action={<Button href="/scavenge?tab=dry-run">Start a dry run</Button>}>Earlier runs are in the history.</EmptyState>
         : (
           <div class="stack">
             <Definitions items={[
               ['Result', <Badge tone={RESULT_TONES[data.scavengeResult] ?? 'plain'}>{data.scavengeResult}</Badge>],
               ['Run', <code class="break">{data.scavengeId}</code>],
-              data.error === undefined ? null : ['What ended it', <span class="break">{data.error}</span>],
+              data.error === undefined ? null : ['Error', <span class="break">{data.error}</span>],
             ]} />
-            <div><Button isSmall href="/scavenge?tab=history">What it has won</Button></div>
+            <div><Button isSmall href="/scavenge?tab=history">What it reclaimed</Button></div>
           </div>
         ))}</Loading>
     </Card>
@@ -99,7 +99,7 @@ function Waiting({ point }: { readonly point: OlderPointDocument }) {
   const ms = msOf(point.effectiveNow);
   return (
     <Notice tone="info" title={point.why === 'unfinished' ? 'A scavenge was not finished' : 'A scavenge point waits'}>
-      The next start goes on where it was stopped, to the log as it was {ms === null ? 'then' : `at ${absoluteText(ms)}`}, with the threshold {point.threshold}. What has become removable since is left to the run after it; “Begin afresh” gives up the unfinished one instead.
+      The next start resumes where it stopped, up to the log as it was {ms === null ? 'then' : `at ${absoluteText(ms)}`}, with the threshold {point.threshold}. What has become removable since is left to the run after it; “Start fresh” abandons the unfinished one instead.
     </Notice>
   );
 }

@@ -15,7 +15,7 @@ import { RunTab } from './run-tab.tsx';
 import { poller } from '../../api/polled.ts';
 
 const TABS = [
-  { name: 'run', label: 'Run' }, { name: 'dry-run', label: 'What it would win' }, { name: 'history', label: 'History' }, { name: 'explain', label: 'Explain a stream' }, { name: 'erasure', label: 'Prove erasure' },
+  { name: 'run', label: 'Run' }, { name: 'dry-run', label: 'Dry run' }, { name: 'history', label: 'History' }, { name: 'explain', label: 'Explain a stream' }, { name: 'erasure', label: 'Prove erasure' },
 ] as const;
 
 /** Scavenges of this node: what one would win, how one runs, what each has won, and what of a stream goes. */
@@ -31,12 +31,12 @@ export default function Scavenge({ query }: ViewProps) {
     if (scavengeId !== null && isDry === false) announce('A scavenge is running');
     // What it has left in the history is looked at once more, soon after its end.
     if (ended === null || scavengeId !== null) return;
-    announce('The scavenge has ended');
+    announce('The scavenge has finished');
     void poller(HISTORY_PATH).refresh();
   }, [scavengeId]);
   return (
     <>
-      <ViewHead title="Scavenge" about="Takes out of the files what was deleted, has expired or was limited away, on this node." actions={<Button icon="chunks" href="/chunks">Chunk map</Button>}>
+      <ViewHead title="Scavenge" about="Removes deleted, expired and truncated events from the files of this node." actions={<Button icon="chunks" href="/chunks">Chunk map</Button>}>
         {scavengeId !== null && <Badge tone="accent">{isDry === true ? 'dry run' : 'running'}</Badge>}
       </ViewHead>
       <Tabs label="Scavenge" tabs={TABS} current={tab} onChange={(name) => setQuery({ tab: name === 'run' ? null : name })}>

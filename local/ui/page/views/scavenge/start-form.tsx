@@ -17,16 +17,16 @@ export function StartForm({ run, threshold, hasWaiting }: { readonly run: Run; r
   const isAlone = threads === '1';
   const start = async (values: Values) => {
     await post('/admin/scavenge', undefined, { query: queryOf(values) });
-    toast('The scavenge has been started', 'ok');
+    toast('Scavenge started', 'ok');
     await run.current.refresh();
   };
   return (
     <Form validate={complaintsOf} onSubmit={start} buttons={(isBusy) => <Button type="submit" kind="primary" icon="play" isBusy={isBusy}>Start the scavenge</Button>}>
-      <Select name="threads" label="Threads" value={threads} onChange={setThreads} options={Array.from({ length: THREADS_MAX }, (_, i) => ({ value: String(i + 1), label: i === 0 ? '1, gentle' : i + 1 === THREADS_MAX ? `${i + 1}, fastest` : String(i + 1) }))} about="So many chunks are written anew at the same time. More end sooner, and take more of the disk and the processors from reads and writes." />
-      <Field name="threshold" label="Threshold" type="number" value={threshold ?? '0'} min={-THRESHOLD_MAX - 1} max={THRESHOLD_MAX} step={1} isRequired about={<>Only chunks of at least this weight are written anew. 0: every chunk from which anything can go; −1: every chunk at all. <a href="/ui/scavenge?tab=dry-run">A dry run shows what each threshold wins.</a></>} />
-      <Field name="throttlePercent" label="Throttle in percent" type="number" value="100" min={1} max={100} step={1} isRequired isDisabled={!isAlone} about={isAlone ? 'Share of the time in which it works: at 50 it rests as long as it works. 100 rests never.' : 'Only a scavenge with one thread can be throttled.'} />
-      <Toggle name="syncOnly" label="Only to a point that is there" isOn={isSyncOnly} isDisabled={isAfresh} onChange={setSyncOnly} about={isAfresh ? 'Not together with “Begin afresh”, which writes a point.' : 'Writes no scavenge point of its own: it does again here what another member of the cluster has done.'} />
-      <Toggle name="startAfresh" label="Begin afresh" isOn={isAfresh} isDisabled={isSyncOnly} onChange={setAfresh} about={isSyncOnly ? 'Not together with “Only to a point that is there”.' : hasWaiting ? 'Gives up the run that did not end, and goes up to now.' : 'Gives up a run that did not end, if there is one. There is none at present, so it changes nothing.'} />
+      <Select name="threads" label="Threads" value={threads} onChange={setThreads} options={Array.from({ length: THREADS_MAX }, (_, i) => ({ value: String(i + 1), label: i === 0 ? '1, gentle' : i + 1 === THREADS_MAX ? `${i + 1}, fastest` : String(i + 1) }))} about="Chunks rewritten in parallel. More threads finish sooner, but leave less disk and CPU to reads and writes." />
+      <Field name="threshold" label="Threshold" type="number" value={threshold ?? '0'} min={-THRESHOLD_MAX - 1} max={THRESHOLD_MAX} step={1} isRequired about={<>Only chunks of at least this weight are rewritten. 0: every chunk with anything to remove; −1: every chunk. <a href="/ui/scavenge?tab=dry-run">A dry run shows what each threshold reclaims.</a></>} />
+      <Field name="throttlePercent" label="Throttle in percent" type="number" value="100" min={1} max={100} step={1} isRequired isDisabled={!isAlone} about={isAlone ? 'Share of the time spent working: at 50 it pauses for as long as it works; at 100 it never pauses.' : 'Only a scavenge with one thread can be throttled.'} />
+      <Toggle name="syncOnly" label="Use an existing scavenge point" isOn={isSyncOnly} isDisabled={isAfresh} onChange={setSyncOnly} about={isAfresh ? 'Not together with “Start fresh”, which writes a new one.' : 'Writes no scavenge point of its own: repeats here what another member of the cluster has done.'} />
+      <Toggle name="startAfresh" label="Start fresh" isOn={isAfresh} isDisabled={isSyncOnly} onChange={setAfresh} about={isSyncOnly ? 'Not together with “Use an existing scavenge point”.' : hasWaiting ? 'Abandons the unfinished run and scavenges up to now.' : 'Abandons an unfinished run, if there is one. There is none now, so this has no effect.'} />
     </Form>
   );
 }

@@ -9,7 +9,7 @@ import type { Right } from './stream-metadata.ts';
 type Choice = 'default' | 'everybody' | 'operators' | 'nobody' | 'named';
 
 const CHOICES: readonly { readonly value: Choice; readonly label: string }[] = [
-  { value: 'default', label: 'As the node\'s default says' }, { value: 'everybody', label: 'Everybody who has logged in' }, { value: 'operators', label: 'Operators ($ops)' },
+  { value: 'default', label: 'The node\'s default' }, { value: 'everybody', label: 'Every logged-in user' }, { value: 'operators', label: 'Operators ($ops)' },
   { value: 'nobody', label: 'Administrators only' }, { value: 'named', label: 'Users and groups…' },
 ];
 
@@ -29,7 +29,7 @@ export function AccessField({ right, names }: { readonly right: Right; readonly 
   return (
     <div class="access-field">
       <Select name={`${right}-choice`} label={label} value={choice} options={CHOICES} onChange={(value) => setChoice(value as Choice)} />
-      {choice === 'named' && <Field name={`${right}-names`} label={`Users and groups: ${label.toLowerCase()}`} about="One name a line, such as kim, $ops" rows={2} isMono isRequired spellcheck={false} value={choiceOf(names) === 'named' ? names!.join('\n') : ''} />}
+      {choice === 'named' && <Field name={`${right}-names`} label={`Users and groups: ${label.toLowerCase()}`} about="One name per line, such as kim, $ops" rows={2} isMono isRequired spellcheck={false} value={choiceOf(names) === 'named' ? names!.join('\n') : ''} />}
       {/* What was there stays in its own spelling as long as it means the same. */}
       {choice === 'nobody' && choiceOf(names) === 'nobody' && <input type="hidden" name={`${right}-names`} value={names!.join('\n')} />}
     </div>

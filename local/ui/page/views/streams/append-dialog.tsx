@@ -15,7 +15,7 @@ export function AppendDialog({ stream, isOpen, onClose, onDone }: { readonly str
 }
 
 const VERSIONS = [
-  { value: 'any', label: 'Any: append in every case' }, { value: 'none', label: 'The stream must not exist yet' }, { value: 'exists', label: 'The stream must exist' }, { value: 'exact', label: 'Its last event must be number…' },
+  { value: 'any', label: 'Any: append regardless of version' }, { value: 'none', label: 'The stream must not exist yet' }, { value: 'exists', label: 'The stream must exist' }, { value: 'exact', label: 'The last event must be number…' },
 ] as const;
 
 function Asked({ stream, onClose, onDone }: { readonly stream?: string; readonly onClose: () => void; readonly onDone: (number: number, stream: string) => void }) {
@@ -34,7 +34,7 @@ function Asked({ stream, onClose, onDone }: { readonly stream?: string; readonly
     >
       {stream === undefined ? <Field name="stream" label="Stream" about="It is created with its first event" isRequired isFocused spellcheck={false} /> : <p class="muted break">To <strong><Name text={stream} /></strong>, as event <code class="small">{id}</code></p>}
       <Field name="type" label="Event type" placeholder="such as order-placed" isRequired isFocused={stream !== undefined} spellcheck={false} />
-      <Select name="form" label="Data is" value={form} onChange={(value) => setForm(value as 'json' | 'text')} options={[{ value: 'json', label: 'JSON' }, { value: 'text', label: 'Text' }]} />
+      <Select name="form" label="Data format" value={form} onChange={(value) => setForm(value as 'json' | 'text')} options={[{ value: 'json', label: 'JSON' }, { value: 'text', label: 'Text' }]} />
       <Field name="data" label="Data" rows={7} isMono spellcheck={false} {...(form === 'json' && { placeholder: '{"order": 17}' })} />
       <Field name="metadata" label="Metadata" about="A JSON object, such as {&quot;$correlationId&quot;: &quot;…&quot;}" rows={2} isMono spellcheck={false} />
       <div class="field-pair">
@@ -48,11 +48,11 @@ function Asked({ stream, onClose, onDone }: { readonly stream?: string; readonly
 function complaintsAbout(values: Values, form: 'json' | 'text', stream: string | undefined): Complaints {
   const { data = '', metadata = '' } = values;
   const complaints: Record<string, string> = {};
-  if (stream === undefined && !isReachable(values['stream']!)) complaints['stream'] = 'A stream can\'t be called that over HTTP.';
+  if (stream === undefined && !isReachable(values['stream']!)) complaints['stream'] = 'This stream name can\'t be used over HTTP.';
   const isObject = /^\s*[[{]/.test(data);
-  if (form === 'json' && data.trim() !== '' && parseJson(data) === undefined) complaints['data'] = 'This is no JSON. Choose “Text” to store it as it is.';
-  else if (form === 'json' && metadata.trim() !== '' && !isObject) complaints['data'] = 'Together with metadata, JSON data have to be an object or a list.';
-  if (metadata.trim() !== '' && (parseJson(metadata) === undefined || !/^\s*\{/.test(metadata))) complaints['metadata'] = 'This is no JSON object.';
+  if (form === 'json' && data.trim() !== '' && parseJson(data) === undefined) complaints['data'] = 'This is not valid JSON. Choose “Text” to store it as is.';
+  else if (form === 'json' && metadata.trim() !== '' && !isObject) complaints['data'] = 'With metadata, JSON data must be an object or an array.';
+  if (metadata.trim() !== '' && (parseJson(metadata) === undefined || !/^\s*\{/.test(metadata))) complaints['metadata'] = 'This is not a JSON object.';
   return complaints;
 }
 

@@ -10,8 +10,8 @@ import { addressOf } from './names.ts';
 type Kind = 'soft' | 'hard';
 
 const KINDS: readonly { readonly kind: Kind; readonly title: string; readonly about: string }[] = [
-  { kind: 'soft', title: 'Delete', about: 'Its events can no longer be read, and leave the disk with the next scavenge. Until then they can be brought back by its metadata. Its access list is lost. Appending begins it anew, with the next number.' },
-  { kind: 'hard', title: 'Delete for ever', about: 'The same, and the name is never free again: whoever reads or writes it is told that it is deleted. Nothing brings it back.' },
+  { kind: 'soft', title: 'Delete', about: 'Soft delete: its events can no longer be read, and the next scavenge removes them from disk. Until then, a change of its metadata can bring them back. Its access list is lost. Appending starts the stream again at the next event number.' },
+  { kind: 'hard', title: 'Hard delete', about: 'The same, but the stream name can never be used again: reads and writes are told that it is deleted. This can\'t be undone.' },
 ];
 
 /** Both ways of deleting a stream, and how they differ. */
@@ -23,12 +23,12 @@ function Asked({ stream, onClose, onDone }: { readonly stream: string; readonly 
   const [kind, setKind] = useState<Kind>('soft');
   return (
     <Form
-      validate={({ typed }): Record<string, string> => (typed === stream ? {} : { typed: 'This is not the name of the stream.' })}
+      validate={({ typed }): Record<string, string> => (typed === stream ? {} : { typed: 'This does not match the stream name.' })}
       onSubmit={async () => {
         await send('DELETE', addressOf(stream), undefined, { headers: kind === 'hard' ? { 'es-harddelete': 'true' } : {} });
         onDone(kind);
       }}
-      buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button kind="danger" type="submit" isBusy={isBusy}>{kind === 'hard' ? 'Delete for ever' : 'Delete'}</Button></>}
+      buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button kind="danger" type="submit" isBusy={isBusy}>{kind === 'hard' ? 'Hard delete' : 'Delete'}</Button></>}
     >
       <fieldset class="stack tight">
         <legend class="hidden-visually">How</legend>

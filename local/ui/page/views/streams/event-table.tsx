@@ -56,7 +56,7 @@ function TypeCell({ row: { type, target, isTargetGone } }: { readonly row: Row }
     <span class="row cell">
       <span class="truncate"><Name text={type} /></span>
       {target !== null && <a class="row faint small link-mark truncate" href={hrefOf(viewOf(target.stream, target.number))} title={`A link to event ${target.number} of ${target.stream}`}><Icon name="link" size={14} /><span class="truncate">{numberText(target.number)}@<Name text={target.stream} /></span></a>}
-      {isTargetGone && <span class="faint small nowrap">what it links to is gone</span>}
+      {isTargetGone && <span class="faint small nowrap">its target is gone</span>}
     </span>
   );
 }

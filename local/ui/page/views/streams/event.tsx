@@ -24,7 +24,7 @@ import { Related, tieOf } from './related.tsx';
 /** One event with all that it holds. */
 export default function Event({ params, query }: ViewProps) {
   const { stream = '', event = '' } = params;
-  if (!/^\d{1,15}$/.test(event) || !isReachable(stream)) return <EmptyState isWhole icon="event" title="This is no event number" action={<Button href={viewOf(stream)}>To the stream</Button>}>Events are counted from 0.</EmptyState>;
+  if (!/^\d{1,15}$/.test(event) || !isReachable(stream)) return <EmptyState isWhole icon="event" title="This is not an event number" action={<Button href={viewOf(stream)}>Go to the stream</Button>}>Event numbers start at 0.</EmptyState>;
   return <Shown stream={stream} number={Number(event)} resolvesLinks={query.get('links') !== 'own'} />;
 }
 
@@ -74,7 +74,7 @@ function Shown({ stream, number, resolvesLinks }: { readonly stream: string; rea
 function Failure({ stream, number, error, onRetry }: { readonly stream: string; readonly number: number; readonly error: ApiError; readonly onRetry: () => void }) {
   if (error.code === 'access_denied') return <Refused stream={stream} error={error} />;
   if (error.code !== 'event_not_found' && error.code !== 'stream_not_found') return <ErrorState error={error} what="The event" onRetry={onRetry} />;
-  return <EmptyState icon="event" title="There is no such event" action={<div class="row"><Button href={`${viewOf(stream)}?from=${number}&at=${number}`}>Events around it</Button><Button onClick={onRetry} icon="refresh">Look again</Button></div>}><span class="break">It is gone, or it has not been written yet.</span></EmptyState>;
+  return <EmptyState icon="event" title="There is no such event" action={<div class="row"><Button href={`${viewOf(stream)}?from=${number}&at=${number}`}>Events around it</Button><Button onClick={onRetry} icon="refresh">Try again</Button></div>}><span class="break">It is gone, or it has not been written yet.</span></EmptyState>;
 }
 
 function Parts({ stream, event: { line, number, isResolved, link }, resolvesLinks }: { readonly stream: string; readonly event: ShownEvent; readonly resolvesLinks: boolean }) {
@@ -82,8 +82,8 @@ function Parts({ stream, event: { line, number, isResolved, link }, resolvesLink
   const name = `metadata-${number}.json`;
   return (
     <>
-      {isResolved && <Notice tone="info" action={<Button isSmall onClick={() => setQuery({ links: 'own' })}>Show the link</Button>}>Here stands a link. What is shown is where it leads: <a class="break" href={hrefOf(viewOf(line.streamId, line.eventNumber))}>event {numberText(line.eventNumber)} of <Name text={line.streamId} /></a>.</Notice>}
-      {link !== null && <Notice tone={resolvesLinks ? 'warn' : 'info'} action={!resolvesLinks && <Button isSmall onClick={() => setQuery({ links: null })}>Show what it leads to</Button>}>{resolvesLinks ? 'This link leads to what is gone, or to what you may not read: ' : 'This is a link to '}<a class="break" href={hrefOf(viewOf(link.stream, link.number))}>event {numberText(link.number)} of <Name text={link.stream} /></a>.</Notice>}
+      {isResolved && <Notice tone="info" action={<Button isSmall onClick={() => setQuery({ links: 'own' })}>Show the link</Button>}>This is a link. Shown is its target: <a class="break" href={hrefOf(viewOf(line.streamId, line.eventNumber))}>event {numberText(line.eventNumber)} of <Name text={line.streamId} /></a>.</Notice>}
+      {link !== null && <Notice tone={resolvesLinks ? 'warn' : 'info'} action={!resolvesLinks && <Button isSmall onClick={() => setQuery({ links: null })}>Show its target</Button>}>{resolvesLinks ? 'The target of this link is gone, or you may not read it: ' : 'This is a link to '}<a class="break" href={hrefOf(viewOf(link.stream, link.number))}>event {numberText(link.number)} of <Name text={link.stream} /></a>.</Notice>}
       <div class="event-parts">
         <div class="stack">
           <Payload line={line} stream={stream} number={number} resolvesLinks={resolvesLinks} />

@@ -32,7 +32,7 @@ export function Metadata({ stream }: { readonly stream: string }) {
 
   if (error !== null) {
     if (error.code === 'access_denied') return <Card><Refused stream={stream} error={error} right="metadataRead" /></Card>;
-    if (error.code === 'stream_deleted') return <Card><EmptyState icon="trash" title="This stream is deleted for ever">It has no metadata any more.</EmptyState></Card>;
+    if (error.code === 'stream_deleted') return <Card><EmptyState icon="trash" title="This stream is hard-deleted">It has no metadata any more.</EmptyState></Card>;
     return <Card><ErrorState error={error} what="The metadata" onRetry={() => void load()} /></Card>;
   }
   if (metadata === null) return <Card><Skeleton lines={6} /></Card>;
@@ -42,12 +42,12 @@ export function Metadata({ stream }: { readonly stream: string }) {
         {/* What was written since is another form. */}
         <Editor key={metadata.version} stream={stream} metadata={metadata} onSaved={(saved) => {
           setMetadata(saved);
-          toast('The metadata are saved');
+          toast('Metadata saved');
         }} onReload={setMetadata} />
       </Card>
       <div class="stack">
-        <Card title="What that means"><Retention stream={stream} metadata={metadata} /></Card>
-        <Card title="As it is stored" note={metadata.version < 0 ? 'nothing yet' : <>version {metadata.version}, <Time at={metadata.writtenAt} /></>}>{metadata.version < 0 ? <p class="muted">The stream has no metadata of its own: it keeps everything, and the defaults of the node say who may do what.</p> : <JsonView text={metadata.text} name="metadata.json" />}</Card>
+        <Card title="What this means"><Retention stream={stream} metadata={metadata} /></Card>
+        <Card title="As stored" note={metadata.version < 0 ? 'nothing yet' : <>version {metadata.version}, <Time at={metadata.writtenAt} /></>}>{metadata.version < 0 ? <p class="muted">The stream has no metadata of its own: all events are kept, and the node's defaults decide who may do what.</p> : <JsonView text={metadata.text} name="metadata.json" />}</Card>
       </div>
     </div>
   );
@@ -80,28 +80,28 @@ function Editor({ stream, metadata, onSaved, onReload }: EditorProps) {
         }
         onSaved(await readMetadata(stream));
       }}
-      buttons={(isBusy) => <Button kind={theirs === null ? 'primary' : 'danger'} type="submit" isBusy={isBusy}>{theirs === null ? 'Save' : 'Save mine all the same'}</Button>}
+      buttons={(isBusy) => <Button kind={theirs === null ? 'primary' : 'danger'} type="submit" isBusy={isBusy}>{theirs === null ? 'Save' : 'Save mine anyway'}</Button>}
     >
       <fieldset class="stack">
-        <legend class="group-legend">What it keeps</legend>
+        <legend class="group-legend">Retention</legend>
         <div class="field-pair">
-          <Field name="maxCount" label="Keep at most" about="Events, the newest; empty for all" type="number" min={1} step={1} value={textOf(metadata.maxCount)} />
+          <Field name="maxCount" label="Keep at most" about="Newest events to keep; empty for all" type="number" min={1} step={1} value={textOf(metadata.maxCount)} />
           <div class="age">
-            <Field name="maxAge" label="Keep for" about="Empty for ever" type="number" min={1} step={1} value={metadata.maxAge === null ? '' : String(metadata.maxAge / unit.seconds)} />
+            <Field name="maxAge" label="Keep for" about="Empty: no limit" type="number" min={1} step={1} value={metadata.maxAge === null ? '' : String(metadata.maxAge / unit.seconds)} />
             <Select name="maxAgeUnit" label="Unit" value={unit.name} options={UNITS.map(({ name }) => ({ value: name, label: name }))} />
           </div>
-          <Field name="truncateBefore" label="Cut off before number" about={metadata.isDeleted ? 'The stream is deleted: all is cut off. A number brings back what a scavenge has left from there on.' : 'Events with smaller numbers can no longer be read'} type="number" min={0} step={1} value={textOf(metadata.truncateBefore)} />
-          <Field name="cacheControl" label="Cache heads for" about="Seconds for which browsers and proxies may show the same newest page" type="number" min={1} step={1} value={textOf(metadata.cacheControl)} />
+          <Field name="truncateBefore" label="Truncate before number" about={metadata.isDeleted ? 'The stream is deleted: all events are truncated. A number brings back the events from there on that no scavenge has removed.' : 'Events with lower numbers can no longer be read'} type="number" min={0} step={1} value={textOf(metadata.truncateBefore)} />
+          <Field name="cacheControl" label="Cache the newest page for" about="Seconds for which browsers and proxies may cache the newest page" type="number" min={1} step={1} value={textOf(metadata.cacheControl)} />
         </div>
       </fieldset>
       <fieldset class="stack">
         <legend class="group-legend">Who may do what</legend>
-        {!hasSecurity && <p class="muted small">The node runs without security: these lists count once it is on.</p>}
+        {!hasSecurity && <p class="muted small">The node runs without security: these lists take effect once it is on.</p>}
         {RIGHT_NAMES.map((right) => <AccessField key={right} right={right} names={metadata.acl[right]} />)}
       </fieldset>
-      <Field name="others" label="Own keys" about="A JSON object. Keys of your own mean nothing to the node, and stay as they are" rows={4} isMono spellcheck={false} value={Object.keys(metadata.others).length === 0 ? '' : formatJson(metadata.others, 2)} />
+      <Field name="others" label="Custom keys" about="A JSON object. The node ignores custom keys and keeps them as they are" rows={4} isMono spellcheck={false} value={Object.keys(metadata.others).length === 0 ? '' : formatJson(metadata.others, 2)} />
       {theirs !== null && (
-        <Notice tone="warn" title="Somebody else has changed the metadata meanwhile" action={<Button onClick={() => onReload(theirs)}>Take theirs</Button>}>
+        <Notice tone="warn" title="The metadata was changed by someone else" action={<Button onClick={() => onReload(theirs)}>Take theirs</Button>}>
           <p>Yours are not saved. Version {theirs.version} is what the stream has now{theirs.writtenAt !== null && <>, written <Time at={theirs.writtenAt} /></>}:</p>
           <JsonView text={theirs.text === '' ? '{}' : theirs.text} name="theirs.json" />
         </Notice>
@@ -118,9 +118,9 @@ function complaintsAbout(values: Values): Complaints {
   const complaints: Record<string, string> = {};
   for (const name of ['maxCount', 'maxAge', 'truncateBefore', 'cacheControl']) {
     const text = values[name]!;
-    if (text !== '' && !Number.isSafeInteger(Number(text))) complaints[name] = 'A whole number is needed.';
+    if (text !== '' && !Number.isSafeInteger(Number(text))) complaints[name] = 'Enter a whole number.';
   }
-  if (othersIn(values) === null) complaints['others'] = 'This is no JSON object, such as {"owner": "billing"}.';
+  if (othersIn(values) === null) complaints['others'] = 'Enter a JSON object, such as {"owner": "billing"}.';
   return complaints;
 }
 

@@ -17,8 +17,8 @@ import type { LineDocument } from '../../../../../handlers/documents/streams.ts'
 export function Payload({ line, stream, number, resolvesLinks }: { readonly line: LineDocument; readonly stream: string; readonly number: number; readonly resolvesLinks: boolean }) {
   const name = `${fileName(stream)}-${number}`;
   const read = async () => new Uint8Array(await (await send('GET', addressOf(stream, number), undefined, { headers: { accept: 'application/octet-stream', 'es-resolvelinktos': String(resolvesLinks) } })).arrayBuffer());
-  const save = <Button kind="quiet" isSmall icon="download" title="The data byte for byte" onClick={() => void read().then((bytes) => download(`${name}.${line.isJson ? 'json' : 'bin'}`, bytes as Uint8Array<ArrayBuffer>, 'application/octet-stream'))}>Raw</Button>;
-  if (line.isRedacted) return <Card title="Data" actions={save}><Notice tone="info">The data were blacked out.</Notice></Card>;
+  const save = <Button kind="quiet" isSmall icon="download" title="The data, byte for byte" onClick={() => void read().then((bytes) => download(`${name}.${line.isJson ? 'json' : 'bin'}`, bytes as Uint8Array<ArrayBuffer>, 'application/octet-stream'))}>Raw</Button>;
+  if (line.isRedacted) return <Card title="Data" actions={save}><Notice tone="info">The data was redacted.</Notice></Card>;
   if (line.data === null) return <Bytes key={`${stream} ${number} ${resolvesLinks}`} read={read} name={name} save={save} />;
   const { data } = line;
   if (data === '') return <Card title="Data"><p class="muted">None.</p></Card>;
@@ -31,7 +31,7 @@ export function Payload({ line, stream, number, resolvesLinks }: { readonly line
 
 /** `isMarked`: it was written as JSON, so that what is none is worth a word. */
 export function JsonOrText({ text, name, isMarked = false }: { readonly text: string; readonly name: string; readonly isMarked?: boolean }) {
-  return <div class="stack tight"><JsonView text={text} name={name} note={isMarked && <Notice tone="warn">It was written as JSON and is none.</Notice>} /></div>;
+  return <div class="stack tight"><JsonView text={text} name={name} note={isMarked && <Notice tone="warn">It was written as JSON but is not valid JSON.</Notice>} /></div>;
 }
 
 function Bytes({ read, name, save }: { readonly read: () => Promise<Uint8Array>; readonly name: string; readonly save: preact.ComponentChildren }) {

@@ -15,7 +15,7 @@ export function Refused({ stream, error, right = 'read' }: { readonly stream: st
     const ending = new AbortController();
     readMetadata(stream, ending.signal).then(({ acl }) => {
       const names = acl[right];
-      setList(names === undefined ? `Its access list does not name who may; then ${isSystem(stream) ? 'administrators only' : 'the default of the node'} counts.` : `Its access list lets in ${whoText(names)}.`);
+      setList(names === undefined ? `Its access list does not set this right, so ${isSystem(stream) ? 'it is for administrators only' : 'the default of the node applies'}.` : `Its access list allows ${whoText(names)}.`);
     }, () => {
       // The list is not for him either.
     });
@@ -24,7 +24,7 @@ export function Refused({ stream, error, right = 'read' }: { readonly stream: st
   return (
     <EmptyState icon="lock" title={`You may not ${RIGHTS[right].verb} this stream`} action={who?.user == null && <Button kind="primary" icon="login" onClick={() => void askToLogin()}>Log in</Button>}>
       <p class="break">{error.message}</p>
-      <p>{who?.user == null ? 'Nobody is logged in.' : <>You are logged in as <strong>{who.user}</strong>{who.groups.length === 0 ? ', who is in no group' : ` in ${who.groups.join(', ')}`}.</>} {list} Administrators may change that under “Metadata and access”.</p>
+      <p>{who?.user == null ? 'You are not logged in.' : <>You are logged in as <strong>{who.user}</strong>{who.groups.length === 0 ? ', a member of no group' : ` in ${who.groups.join(', ')}`}.</>} {list} Administrators can change this under “Metadata and access”.</p>
     </EmptyState>
   );
 }

@@ -114,14 +114,14 @@ export function Related({ line, tie }: { readonly line: LineDocument; readonly t
   };
 
   return (
-    <Card title="Belongs together">
+    <Card title="Related events">
       <div class="stack">
         <dl class="definitions wide">
           {causation !== null && <div><dt>Caused by</dt><dd class="row"><code class="break">{causation}</code><CopyButton text={causation} label="Copy the id of the cause" /></dd></div>}
-          {correlation !== null && <div><dt>Correlation</dt><dd class="row"><code class="break">{correlation}</code><CopyButton text={correlation} label="Copy the correlation id" />{hasGathered && <a href={hrefOf(viewOf(gathered!))}>All events of it</a>}</dd></div>}
+          {correlation !== null && <div><dt>Correlation</dt><dd class="row"><code class="break">{correlation}</code><CopyButton text={correlation} label="Copy the correlation id" />{hasGathered && <a href={hrefOf(viewOf(gathered!))}>All its events</a>}</dd></div>}
         </dl>
         {found.length > 0 && (
-          <ul class="related" aria-label="Events that belong to this one">
+          <ul class="related" aria-label="Related events found">
             {found.map(({ as, line: one }) => (
               <li key={one.eventId} class="row wrap">
                 {as === 'cause' && <Badge tone="accent">cause</Badge>}
@@ -134,8 +134,8 @@ export function Related({ line, tie }: { readonly line: LineDocument; readonly t
         )}
         {failure !== null && <Notice tone="bad">{failure}</Notice>}
         <div class="row wrap">
-          {state !== 'done' && <Button isSmall icon="search" isBusy={state === 'looking'} onClick={() => void look()}>{looked === 0 ? (isAll ? 'Look in all streams' : 'Look in this stream') : 'Look further back'}</Button>}
-          <span class="muted small" role="status">{looked > 0 && `${countText(looked, 'earlier event')} looked at${state === 'done' ? ', as far as there are any' : ''}${found.length === 0 ? ': nothing yet' : ''}.`}</span>
+          {state !== 'done' && <Button isSmall icon="search" isBusy={state === 'looking'} onClick={() => void look()}>{looked === 0 ? (isAll ? 'Search all streams' : 'Search this stream') : 'Search further back'}</Button>}
+          <span class="muted small" role="status">{looked > 0 && `${countText(looked, 'earlier event')} searched${state === 'done' ? ', all there are' : ''}${found.length === 0 ? ': nothing found' : ''}.`}</span>
         </div>
       </div>
     </Card>

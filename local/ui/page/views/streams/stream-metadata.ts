@@ -115,7 +115,7 @@ export async function writeMetadata(stream: string, text: string, expectedVersio
 
 /** `admin, $ops and everybody`. */
 export function whoText(names: readonly string[]): string {
-  if (names.length === 0) return 'nobody but administrators';
+  if (names.length === 0) return 'administrators only';
   const words = names.map((name) => (name === '$all' ? 'everybody' : name === '$admins' ? 'administrators' : name === '$ops' ? 'operators' : name));
   return words.length === 1 ? words[0]! : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }

@@ -54,7 +54,7 @@ function Shown({ stream, query }: { readonly stream: string; readonly query: URL
       <DeleteDialog stream={stream} isOpen={opened === 'delete'} onClose={close} onDone={(kind) => {
         close();
         setChanges(changes + 1);
-        toast(kind === 'hard' ? 'The stream is deleted for ever' : 'The stream is deleted');
+        toast(kind === 'hard' ? 'The stream is hard-deleted' : 'The stream is deleted');
       }} />
     </>
   );
@@ -62,8 +62,8 @@ function Shown({ stream, query }: { readonly stream: string; readonly query: URL
 
 function Unreachable({ stream }: { readonly stream: string }) {
   return (
-    <EmptyState icon="streams" title="This name has no address" action={<Button href="/streams">To the streams</Button>}>
-      Browsers take “{stream}” in an address for a folder and leave it out, so that this stream can't be asked for over HTTP. gRPC clients reach it.
+    <EmptyState icon="streams" title="This name has no address" action={<Button href="/streams">Go to the streams</Button>}>
+      Browsers take “{stream}” in an address for a folder and drop it, so this stream can't be read over HTTP. gRPC clients can read it.
     </EmptyState>
   );
 }

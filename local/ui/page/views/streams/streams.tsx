@@ -31,7 +31,7 @@ export default function Streams({ query }: ViewProps) {
   const found = useStreams(maySee ? wanted : null);
   return (
     <>
-      <ViewHead title="Streams" about={maySee ? 'Newest first, as the log tells of them.' : 'A stream that you may read opens by its name.'} actions={<><OpenByName /><Button icon="plus" onClick={() => setAppending(true)}>Append</Button></>} />
+      <ViewHead title="Streams" about={maySee ? 'Newest first, as found in the log.' : 'Open a stream you may read by its name.'} actions={<><OpenByName /><Button icon="plus" onClick={() => setAppending(true)}>Append</Button></>} />
       <Card isFlush>
         {maySee ? (
           <>
@@ -42,7 +42,7 @@ export default function Streams({ query }: ViewProps) {
                 <Button isSmall kind="quiet" isPressed={recent === 'created'} onClick={() => setQuery({ recent: 'created' })}>Recently created</Button>
               </div>
               <label class="row small muted"><input type="checkbox" checked={withSystem} onChange={(event) => setQuery({ system: event.currentTarget.checked ? 'true' : null })} />System streams</label>
-              <span class="push"><Button kind="quiet" isSmall icon="refresh" label="Look for new ones" onClick={found.refresh} /></span>
+              <span class="push"><Button kind="quiet" isSmall icon="refresh" label="Check for new streams" onClick={found.refresh} /></span>
             </div>
             <List found={found} wanted={wanted} onAppend={() => setAppending(true)} />
           </>
@@ -67,7 +67,7 @@ function OpenByName() {
       event.preventDefault();
       if (text !== '') goTo(viewOf(text));
     }}>
-      <input class="plain open-by-name" type="text" aria-label="Name of a stream" placeholder="Name of a stream" autocomplete="off" spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <input class="plain open-by-name" type="text" aria-label="Stream name" placeholder="Stream name" autocomplete="off" spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />
       <Button type="submit" isDisabled={text === ''}>Open</Button>
     </form>
   );
@@ -87,7 +87,7 @@ function List({ found, wanted, onAppend }: { readonly found: StreamsState; reado
 }
 
 function Nothing({ wanted: { search, withSystem }, isWhole, onAppend }: { readonly wanted: Wanted; readonly isWhole: boolean; readonly onAppend: () => void }) {
-  if (search !== '') return <EmptyState icon="search" title={isWhole ? 'No stream has that in its name' : 'Nothing found so far'}>{isWhole ? <>All of the log was looked through.{!withSystem && ' System streams, whose names begin with $, were left out.'}</> : 'The rest of the log has not been looked at yet.'}</EmptyState>;
+  if (search !== '') return <EmptyState icon="search" title={isWhole ? 'No stream name matches' : 'Nothing found so far'}>{isWhole ? <>The whole log was searched.{!withSystem && ' System streams, whose names begin with $, were left out.'}</> : 'The rest of the log has not been searched yet.'}</EmptyState>;
   return <EmptyState icon="streams" title="There are no streams yet" action={<Button kind="primary" icon="plus" onClick={onAppend}>Append an event</Button>}>The first event of a stream creates it.</EmptyState>;
 }
 
@@ -97,14 +97,14 @@ function Footer({ found: { streams, hidden, looked, isLooking, isWhole, error, m
   const isFull = streams.length >= STREAMS_MAX;
   return (
     <div class="table-foot">
-      {looked !== null && !isWhole && <div class="bar thin" role="progressbar" aria-label="Part of the log that was looked at" aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(shareOf(looked) * 100)}><div style={{ width: `${shareOf(looked) * 100}%` }} /></div>}
+      {looked !== null && !isWhole && <div class="bar thin" role="progressbar" aria-label="Part of the log searched" aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(shareOf(looked) * 100)}><div style={{ width: `${shareOf(looked) * 100}%` }} /></div>}
       <span class="muted small grow" role={isLooking ? undefined : 'status'}>
-        {countText(streams.length, 'stream')}{hidden > 0 && `, ${countText(hidden, 'more that you may not read is left out', 'more that you may not read are left out')}`}
-        {looked !== null && (isWhole ? ' · all of the log was looked through' : ` · ${percentText(shareOf(looked))} of the log was looked at (the newest ${bytesText(looked.bytes)})`)}
+        {countText(streams.length, 'stream')}{hidden > 0 && `, ${countText(hidden, 'more not shown: no read access', 'more not shown: no read access')}`}
+        {looked !== null && (isWhole ? ' · the whole log was searched' : ` · ${percentText(shareOf(looked))} of the log searched (the newest ${bytesText(looked.bytes)})`)}
         {isFull && ' · search for a name to see others'}{error !== null && ` · ${error.message}`}
       </span>
-      {isLooking ? <Button isSmall icon="stop" onClick={stop}>Stop looking</Button> : !isWhole && !isFull && (
-        <div class="row wrap"><Button isSmall onClick={() => more(MORE)}>{`Look for ${numberText(MORE)} more`}</Button><Button isSmall kind="quiet" onClick={() => more(STREAMS_MAX)}>Look through all</Button></div>
+      {isLooking ? <Button isSmall icon="stop" onClick={stop}>Stop searching</Button> : !isWhole && !isFull && (
+        <div class="row wrap"><Button isSmall onClick={() => more(MORE)}>{`Find ${numberText(MORE)} more`}</Button><Button isSmall kind="quiet" onClick={() => more(STREAMS_MAX)}>Search all</Button></div>
       )}
     </div>
   );
@@ -125,7 +125,7 @@ function columnsOf(recent: 'written' | 'created'): readonly Column<StreamDocumen
 function StreamCell({ row: { stream, isDeleted } }: { readonly row: StreamDocument }) {
   return (
     <span class="row cell">
-      {isReachable(stream) ? <a class="plain-link truncate" href={hrefOf(viewOf(stream))}><Name text={stream} /></a> : <span class="truncate" title="Over HTTP this name has no address"><Name text={stream} /></span>}
+      {isReachable(stream) ? <a class="plain-link truncate" href={hrefOf(viewOf(stream))}><Name text={stream} /></a> : <span class="truncate" title="This name can't be used over HTTP"><Name text={stream} /></span>}
       {isSystem(stream) && <Badge tone="info">system</Badge>}{isDeleted && <Badge tone="warn">deleted</Badge>}
     </span>
   );

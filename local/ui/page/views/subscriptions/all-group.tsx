@@ -8,13 +8,13 @@ export function AllGroup({ group }: { readonly group: string }) {
   const user = session.value?.user ?? null;
   return (
     <div class="stack">
-      <Notice title={<>A group of <code>$all</code> is made over gRPC</>}>HTTP has no request for it. Run this program once, or make the same call with a client of another language. The group then stands in the list, and is changed, reset and deleted here like any other.</Notice>
-      {!isTls && user !== null && <Notice tone="warn" title="This node would refuse it">Clients of gRPC send no password without TLS, and this node has users, but no TLS. Give it a certificate, or start it with <code class="nowrap">--insecure</code> for as long as this takes: the group stays.</Notice>}
+      <Notice title={<>A group of <code>$all</code> is created over gRPC</>}>There is no HTTP request for it. Run this program once, or make the same call with a client in another language. The group then appears in the list and can be changed, reset and deleted here like any other.</Notice>
+      {!isTls && user !== null && <Notice tone="warn" title="This node would refuse the call">gRPC clients send no password without TLS, and this node has users but no TLS. Give it a certificate, or start it with <code class="nowrap">--insecure</code> while you do this: the group stays.</Notice>}
       <Code text={programFor(group === '' ? 'my-group' : group, isTls ? user : null, isTls)} name="make-group.mjs" />
       <ul class="muted small">
-        <li>It takes all events from the first one on. With <code>END</code> for <code>START</code> it begins with what is written from now on.</li>
-        <li>With <code>{'{ filter: streamNameFilter({ prefixes: [\'order-\'] }) }'}</code> as third argument it takes only events of streams whose names begin so. A filter can't be changed later.</li>
-        {isTls && <li>With certificates of an authority of your own, the address ends with <code>?tlsCaFile=ca.pem</code>.</li>}
+        <li>It starts at the first event. With <code>END</code> for <code>START</code> it starts with events written from now on.</li>
+        <li>With <code>{'{ filter: streamNameFilter({ prefixes: [\'order-\'] }) }'}</code> as the third argument it takes only events of streams with that prefix. A filter can't be changed later.</li>
+        {isTls && <li>With your own certificate authority, end the address with <code>?tlsCaFile=ca.pem</code>.</li>}
         <li>The call is <code class="break">event_store.client.persistent_subscriptions.PersistentSubscriptions/Create</code> with <code>options.all</code>.</li>
       </ul>
     </div>

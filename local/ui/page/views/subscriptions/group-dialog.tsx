@@ -41,19 +41,19 @@ interface CountField {
 }
 
 const RETRIES: readonly CountField[] = [
-  { name: 'messageTimeoutMilliseconds', label: 'Message timeout, ms', about: 'How long a consumer has to answer before the message is sent again. 0 for ever.', min: 0 },
-  { name: 'maxRetryCount', label: 'Retries', about: 'A message that would be sent more often again is parked.', min: 0 },
-  { name: 'maxSubscriberCount', label: 'Most consumers', about: '0 for any number.', min: 0 },
+  { name: 'messageTimeoutMilliseconds', label: 'Message timeout, ms', about: 'How long a consumer has to answer before the message is sent again. 0 for no limit.', min: 0 },
+  { name: 'maxRetryCount', label: 'Max retries', about: 'After this many retries a message is parked.', min: 0 },
+  { name: 'maxSubscriberCount', label: 'Max consumers', about: '0 for no limit.', min: 0 },
 ];
 const CHECKPOINTS: readonly CountField[] = [
-  { name: 'checkPointAfterMilliseconds', label: 'Checkpoint after, ms', about: 'After so long, if at least the least number of messages is done.', min: 0 },
-  { name: 'minCheckPointCount', label: 'Least messages of a checkpoint', about: 'Fewer that are done wait for more.', min: 0 },
-  { name: 'maxCheckPointCount', label: 'Most messages of a checkpoint', about: 'With so many that are done one is written at once.', min: 0 },
+  { name: 'checkPointAfterMilliseconds', label: 'Checkpoint after, ms', about: 'How often to write a checkpoint, if at least the minimum number of messages is processed.', min: 0 },
+  { name: 'minCheckPointCount', label: 'Min messages per checkpoint', about: 'With fewer processed, no checkpoint is written.', min: 0 },
+  { name: 'maxCheckPointCount', label: 'Max messages per checkpoint', about: 'With this many processed, a checkpoint is written at once.', min: 0 },
 ];
 const BUFFERS: readonly CountField[] = [
-  { name: 'bufferSize', label: 'Read buffer', about: 'Messages read ahead; more than a page.', min: 1 },
-  { name: 'readBatchSize', label: 'Page', about: 'Messages that are read at once.', min: 1 },
-  { name: 'liveBufferSize', label: 'Live buffer', about: 'Newest messages that are held while older ones are read.', min: 1 },
+  { name: 'bufferSize', label: 'Read buffer', about: 'Messages read ahead; must be more than a page.', min: 1 },
+  { name: 'readBatchSize', label: 'Page size', about: 'Messages per read.', min: 1 },
+  { name: 'liveBufferSize', label: 'Live buffer', about: 'Newest messages kept in memory while older ones are read.', min: 1 },
 ];
 
 interface GroupDialogProps {
@@ -79,14 +79,14 @@ function GroupForm({ edited, onClose, onDone }: Omit<GroupDialogProps, 'isOpen'>
     await (isNew ? put : post)(groupPath(named.stream, named.group), bodyOf(values, config));
     onClose();
     onDone?.();
-    toast(isNew ? `${group} is there now` : `${named.group} has been changed; its consumers come back by themselves`);
+    toast(isNew ? `${group} is created` : `${named.group} has been changed; its consumers reconnect on their own`);
     if (isNew) goTo(pathTo('subscriptions', stream, group));
   };
   return (
-    <Form validate={complaintsOf} onSubmit={submit} buttons={(isBusy) => <><Button onClick={onClose}>{isOfAll ? 'Close' : 'Cancel'}</Button>{!isOfAll && <Button type="submit" kind="primary" isBusy={isBusy}>{isNew ? 'Make group' : 'Save'}</Button>}</>}>
+    <Form validate={complaintsOf} onSubmit={submit} buttons={(isBusy) => <><Button onClick={onClose}>{isOfAll ? 'Close' : 'Cancel'}</Button>{!isOfAll && <Button type="submit" kind="primary" isBusy={isBusy}>{isNew ? 'Create group' : 'Save'}</Button>}</>}>
       {isNew && (
         <div class="form-columns">
-          <Field name="stream" label="Stream" value={stream} onInput={setStream} isRequired isFocused spellcheck={false} about={<>Need not be there yet. With <code>$all</code>, for the whole log, this shows how such a group is made.</>} />
+          <Field name="stream" label="Stream" value={stream} onInput={setStream} isRequired isFocused spellcheck={false} about={<>It need not exist yet. With <code>$all</code>(the whole log) this shows how to create such a group.</>} />
           <Field name="group" label="Name of the group" value={group} onInput={setGroup} isRequired spellcheck={false} about="Consumers connect to it by this name." />
         </div>
       )}
@@ -100,19 +100,19 @@ function GroupFields({ config, isNew }: { readonly config: GroupConfig; readonly
     <>
       <div class="form-columns">
         <Field
-          name="startPosition" label={isNew ? 'Begin at' : 'Start'} value={config.startPosition} isMono spellcheck={false} isRequired
-          about={isNew ? <><code>start</code>, <code>end</code> for what is written from now on, or the number of an event.</> : 'Counts until the first checkpoint only; Reset lets a group begin anew.'}
+          name="startPosition" label={isNew ? 'Start at' : 'Start'} value={config.startPosition} isMono spellcheck={false} isRequired
+          about={isNew ? <><code>start</code>, <code>end</code> for events written from now on, or the number of an event.</> : 'Applies only until the first checkpoint; use Reset to start a group over.'}
         />
         <Select name="namedConsumerStrategy" label="Strategy" value={config.namedConsumerStrategy} options={STRATEGIES} about="Which consumer gets which message." />
       </div>
-      <Section title="Answers and retries"><Counts fields={RETRIES} config={config} /></Section>
+      <Section title="Acknowledgements and retries"><Counts fields={RETRIES} config={config} /></Section>
       <Section title="Checkpoints"><Counts fields={CHECKPOINTS} config={config} /></Section>
       <Section title="Buffers"><Counts fields={BUFFERS} config={config} /></Section>
       <div class="form-columns">
-        <Toggle name="resolveLinktos" label="Resolve links" isOn={config.resolveLinktos} about="Consumers get the event that a link names." />
-        <Toggle name="extraStatistics" label="Measure how long answers take" isOn={config.extraStatistics} about="Of each consumer, at a small cost." />
+        <Toggle name="resolveLinktos" label="Resolve links" isOn={config.resolveLinktos} about="Consumers get the event that a link points to." />
+        <Toggle name="extraStatistics" label="Measure latency" isOn={config.extraStatistics} about="Per consumer, at a small cost." />
       </div>
-      {!isNew && <p class="muted small">Its consumers are dropped when this is saved, and come back by themselves; what they had not acknowledged is sent again.</p>}
+      {!isNew && <p class="muted small">Saving drops its consumers, which reconnect on their own; unacknowledged messages are sent again.</p>}
     </>
   );
 }
@@ -130,8 +130,8 @@ const START = /^(?:start|end|-1|\d{1,19}|C:-?\d{1,19}\/P:-?\d{1,19})$/;
 function complaintsOf(values: Values): Complaints {
   const wrong: Record<string, string> = {};
   if (!START.test(values['startPosition'] ?? '')) wrong['startPosition'] = 'Give start, end or the number of an event.';
-  if (Number(values['bufferSize']) <= Number(values['readBatchSize'])) wrong['bufferSize'] = 'It has to be larger than a page.';
-  if (Number(values['minCheckPointCount']) > Number(values['maxCheckPointCount'])) wrong['minCheckPointCount'] = 'It can\'t be more than the most.';
+  if (Number(values['bufferSize']) <= Number(values['readBatchSize'])) wrong['bufferSize'] = 'It must be larger than the page size.';
+  if (Number(values['minCheckPointCount']) > Number(values['maxCheckPointCount'])) wrong['minCheckPointCount'] = 'It can\'t be more than the maximum.';
   return wrong;
 }
 

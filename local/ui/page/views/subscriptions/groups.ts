@@ -39,7 +39,7 @@ function placeOf(text: string): number | null {
 
 /** `Live`, `Behind`, either with `, OutstandingPageRequest`, or `NotReady`, in words that one need not look up. */
 export function statusOf(status: string): { readonly word: string; readonly tone: 'ok' | 'info' | 'warn'; readonly title: string } {
-  if (status.startsWith('Live')) return { word: 'Live', tone: 'ok', title: 'It has read its stream to the end, and takes events as they are written.' };
-  if (status.startsWith('Behind')) return { word: 'Catching up', tone: 'info', title: 'It still reads older events of its stream.' };
-  return { word: 'Not ready', tone: 'warn', title: 'It is being loaded, or has not begun yet.' };
+  if (status.startsWith('Live')) return { word: 'Live', tone: 'ok', title: 'It has caught up and takes events as they are written.' };
+  if (status.startsWith('Behind')) return { word: 'Catching up', tone: 'info', title: 'It is still reading older events of its stream.' };
+  return { word: 'Not ready', tone: 'warn', title: 'It is being loaded or has not started yet.' };
 }

@@ -71,12 +71,12 @@ export function ParkedMessages({ stream, group, count, onReplay }: ParkedProps) 
     return () => clearInterval(timer);
   }, [hasReplayed, stream, group]);
   const columns = useMemo(() => columnsFor(new Set(entries?.slice(count).map(({ positionEventNumber }) => positionEventNumber))), [entries, count]);
-  if (error !== null) return <Card><ErrorState error={error} what="What is parked" onRetry={() => void load(null)} /></Card>;
+  if (error !== null) return <Card><ErrorState error={error} what="Parked messages" onRetry={() => void load(null)} /></Card>;
   if (entries === null) return <Skeleton lines={6} />;
   return (
-    <Card isFlush={entries.length > 0} title="Parked messages" note={count > 0 ? countText(count, 'message') : undefined} actions={<><Button isSmall icon="refresh" label="Read again" isBusy={isBusy} onClick={() => void load(null)} />{mayUse('operators') && count > 0 && <Button isSmall icon="play" onClick={onReplay}>Replay</Button>}</>}>
-      <Table label="Parked messages" columns={columns} rows={entries} keyOf={({ positionEventNumber }) => positionEventNumber} onOpen={setOpen} empty={<EmptyState icon="check" title="Nothing is parked">A message is parked when a consumer says so, or when it has been sent as often as the settings allow. It then waits here until somebody has looked at it.</EmptyState>} />
-      {next !== null && <div class="table-more"><Button isBusy={isBusy} onClick={() => void load(next)}>{`Older ones than number ${numberText(next + 1)}`}</Button></div>}
+    <Card isFlush={entries.length > 0} title="Parked messages" note={count > 0 ? countText(count, 'message') : undefined} actions={<><Button isSmall icon="refresh" label="Refresh" isBusy={isBusy} onClick={() => void load(null)} />{mayUse('operators') && count > 0 && <Button isSmall icon="play" onClick={onReplay}>Replay</Button>}</>}>
+      <Table label="Parked messages" columns={columns} rows={entries} keyOf={({ positionEventNumber }) => positionEventNumber} onOpen={setOpen} empty={<EmptyState icon="check" title="Nothing is parked">A message is parked when a consumer asks for it, or after the maximum number of retries. It stays here until it is replayed or deleted.</EmptyState>} />
+      {next !== null && <div class="table-more"><Button isBusy={isBusy} onClick={() => void load(next)}>{`Older than number ${numberText(next + 1)}`}</Button></div>}
       <Dialog title={open === null ? '' : `Parked message ${numberText(open.positionEventNumber)}`} isOpen={open !== null} onClose={() => setOpen(null)} size="large">{open !== null && <Message entry={open} />}</Dialog>
     </Card>
   );
@@ -101,7 +101,7 @@ const columnsFor = (replayed: ReadonlySet<number>): readonly Column<EmbeddedEntr
   { name: 'number', title: 'No.', width: '5rem', align: 'end', render: ({ positionEventNumber }) => numberText(positionEventNumber) },
   { name: 'type', title: 'Type', width: '22%', render: ({ eventType }) => <span class="truncate cell-name" title={eventType}>{eventType}</span> },
   { name: 'event', title: 'Event', width: '20%', isMinor: true, render: ({ title }) => <span class="truncate cell-name muted" title={title}>{title}</span> },
-  { name: 'why', title: 'Why it was parked', render: (entry) => <span class="row"><span class="truncate cell-wide" title={reasonOf(entry)}>{reasonOf(entry)}</span>{replayed.has(entry.positionEventNumber) && <Badge tone="info" title="It goes from here when a consumer is done with it">being sent again</Badge>}</span> },
+  { name: 'why', title: 'Reason', render: (entry) => <span class="row"><span class="truncate cell-wide" title={reasonOf(entry)}>{reasonOf(entry)}</span>{replayed.has(entry.positionEventNumber) && <Badge tone="info" title="It leaves this list once a consumer has acknowledged it">being sent again</Badge>}</span> },
   { name: 'when', title: 'Parked', width: '9rem', isMinor: true, render: (entry) => <Time at={parkingOf(entry).added} /> },
 ];
 
@@ -110,13 +110,13 @@ function Message({ entry }: { readonly entry: EmbeddedEntryDocument }) {
   return (
     <div class="stack">
       <Definitions isWide items={[
-        ['Why it was parked', reasonOf(entry)],
-        ['When', <Time at={added} show="both" />],
+        ['Reason', reasonOf(entry)],
+        ['Parked at', <Time at={added} show="both" />],
         ['Event', <a class="break" href={hrefOf(pathTo('streams', entry.streamId, String(entry.eventNumber)))}>{`${numberText(entry.eventNumber)} of ${entry.streamId}`}</a>],
         ['Type', <span class="break">{entry.eventType}</span>],
         ['Id', <code class="break">{entry.eventId}</code>],
       ]} />
-      <div class="stack tight"><h3>Data</h3>{entry.data === null ? <p class="muted">It is not JSON; the event has it as a file.</p> : entry.isJson ? <JsonView text={entry.data} name="data.json" /> : <Code text={entry.data} name="data.txt" />}</div>
+      <div class="stack tight"><h3>Data</h3>{entry.data === null ? <p class="muted">It is not JSON; open the event to save it as a file.</p> : entry.isJson ? <JsonView text={entry.data} name="data.json" /> : <Code text={entry.data} name="data.txt" />}</div>
       {entry.metaData !== null && entry.metaData !== '' && <div class="stack tight"><h3>Metadata</h3><JsonView text={entry.metaData} name="metadata.json" /></div>}
     </div>
   );

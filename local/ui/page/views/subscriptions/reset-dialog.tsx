@@ -17,15 +17,15 @@ export function ResetDialog({ isOpen, stream, group, onClose, onDone }: { readon
           await post(`${groupPath(stream, group)}/reset`, undefined, { query: { from: from === 'place' ? place : from } });
           onClose();
           onDone();
-          toast(`${group} begins anew`);
+          toast(`${group} is reset`);
         }}
         buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="danger" isBusy={isBusy}>Reset</Button></>}
       >
-        <p class="muted">Its checkpoint is forgotten, and its consumers get all from there on, also what they have had before. What it has parked stays parked. Consumers are dropped and come back by themselves.</p>
-        <Select name="from" label="Begin at" value={from} onChange={setFrom} options={[
-          { value: 'start', label: 'The first event' }, { value: 'end', label: 'The end: only what is written from now on' }, { value: 'place', label: isAll ? 'A position of the log' : 'An event' },
+        <p class="muted">Its checkpoint is discarded, and its consumers get everything from the new start, including events they already had. Parked messages stay parked. Consumers are dropped and reconnect on their own.</p>
+        <Select name="from" label="Start at" value={from} onChange={setFrom} options={[
+          { value: 'start', label: 'The first event' }, { value: 'end', label: 'The end: only events written from now on' }, { value: 'place', label: isAll ? 'A log position' : 'An event' },
         ]} />
-        {from === 'place' && <Field name="place" label={isAll ? 'Position' : 'Number of the event'} isRequired isMono isFocused {...(isAll ? { placeholder: 'C:1024/P:1024' } : { type: 'number' as const, min: 0, step: 1 })} />}
+        {from === 'place' && <Field name="place" label={isAll ? 'Position' : 'Event number'} isRequired isMono isFocused {...(isAll ? { placeholder: 'C:1024/P:1024' } : { type: 'number' as const, min: 0, step: 1 })} />}
       </Form>
     </Dialog>
   );

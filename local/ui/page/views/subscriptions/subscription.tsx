@@ -61,7 +61,7 @@ export default function Subscription({ params, query }: ViewProps) {
         )}
       >{known !== null && <GroupBadge status={known.status} />}</ViewHead>
       <Loading polled={details} what="The group" lines={8}>{(info) => (
-        <Tabs label="Sides of the group" tabs={[{ name: 'overview', label: 'Overview' }, { name: 'parked', label: `Parked${info.parkedMessageCount > 0 ? ` (${numberText(info.parkedMessageCount)})` : ''}` }, { name: 'settings', label: 'Settings' }]} current={tab} onChange={(name) => setQuery({ tab: name === 'overview' ? null : name })}>
+        <Tabs label="Sections of the group" tabs={[{ name: 'overview', label: 'Overview' }, { name: 'parked', label: `Parked${info.parkedMessageCount > 0 ? ` (${numberText(info.parkedMessageCount)})` : ''}` }, { name: 'settings', label: 'Settings' }]} current={tab} onChange={(name) => setQuery({ tab: name === 'overview' ? null : name })}>
           {tab === 'parked' ? <ParkedMessages stream={stream} group={group} count={info.parkedMessageCount} onReplay={() => setOpen('replay')} />
             : tab === 'settings' ? <Settings info={info} /> : <Overview name={`subscription ${path}`} info={info} />}
         </Tabs>
@@ -84,13 +84,13 @@ function StreamLink({ stream }: { readonly stream: string }) {
 }
 
 function Gone({ stream, group }: { readonly stream: string; readonly group: string }) {
-  return <Card><EmptyState isWhole icon="subscriptions" title="There is no such group" action={<Button href="/subscriptions">All groups</Button>}><span class="break">No group <strong>{group}</strong> of <strong>{stream}</strong> is known here. It may have been deleted.</span></EmptyState></Card>;
+  return <Card><EmptyState isWhole icon="subscriptions" title="There is no such group" action={<Button href="/subscriptions">All groups</Button>}><span class="break">No group <strong>{group}</strong> of <strong>{stream}</strong> on this node. It may have been deleted.</span></EmptyState></Card>;
 }
 
 async function remove(stream: string, group: string, parked: number): Promise<void> {
   const isDone = await confirm({
     title: 'Delete this group', action: 'Delete group', isDanger: true, typed: group,
-    text: <>Its checkpoint goes{parked > 0 && <>, and so do its <strong>{countText(parked, 'parked message')}</strong></>}, and its consumers are dropped. The events of the stream stay. A group that is made again begins from its start.</>,
+    text: <>Its checkpoint{parked > 0 && <> and <strong>{countText(parked, 'parked message')}</strong></>} will be deleted, and its consumers dropped. The events of the stream stay. A new group of the same name starts over.</>,
     run: async () => {
       await del(groupPath(stream, group));
     },
@@ -107,17 +107,17 @@ function Overview({ name, info }: { readonly name: string; readonly info: Detail
   return (
     <div class="stack">
       <div class="tiles">
-        <Stat label="Lag" value={<LagText lag={lag} />} note={lag === null ? 'known with the first checkpoint' : `${lag.unit} behind the end`} points={values['lag'] ?? []} />
-        <Stat label="In flight" value={<Num value={info.totalInFlightMessages} />} note="sent and not yet answered" points={flights} />
-        <Stat label="Sent" value={`${shortText(info.averageItemsPerSecond)}/s`} note={`${numberText(info.totalItemsProcessed)} since it was loaded`} points={values['rate'] ?? []} />
-        <Stat label="Parked" value={<Num value={info.parkedMessageCount} />} note={info.parkedMessageCount === 0 ? 'nothing waits to be looked at' : 'wait to be looked at'} {...(info.parkedMessageCount > 0 && { tone: 'warn' as const })} />
+        <Stat label="Lag" value={<LagText lag={lag} />} note={lag === null ? 'known after the first checkpoint' : `${lag.unit} behind the end`} points={values['lag'] ?? []} />
+        <Stat label="In flight" value={<Num value={info.totalInFlightMessages} />} note="sent, not yet acknowledged" points={flights} />
+        <Stat label="Sent" value={`${shortText(info.averageItemsPerSecond)}/s`} note={`${numberText(info.totalItemsProcessed)} since startup`} points={values['rate'] ?? []} />
+        <Stat label="Parked" value={<Num value={info.parkedMessageCount} />} note={info.parkedMessageCount === 0 ? 'nothing to review' : 'to review'} {...(info.parkedMessageCount > 0 && { tone: 'warn' as const })} />
       </div>
       <div class="columns">
-        <Card title="Where it is">
+        <Card title="Position">
           <Definitions items={[
             ['Checkpoint', info.lastCheckpointedEventPosition ?? <span class="faint">none yet</span>],
-            ['Last event known', info.lastKnownEventPosition ?? <span class="faint">none yet</span>],
-            ['Begins at', startText(info.config.startPosition)],
+            ['Last known event', info.lastKnownEventPosition ?? <span class="faint">none yet</span>],
+            ['Starts at', startText(info.config.startPosition)],
             ['Strategy', info.config.namedConsumerStrategy],
           ]} />
         </Card>
@@ -125,13 +125,13 @@ function Overview({ name, info }: { readonly name: string; readonly info: Detail
           <Definitions items={[
             ['Read ahead', <Num value={info.readBufferCount} />],
             ['Live, while it catches up', <Num value={info.liveBufferCount} />],
-            ['To be sent again', <Num value={info.retryBufferCount} />],
-            ['Sent, and not done', <Num value={info.outstandingMessagesCount} />],
+            ['To be retried', <Num value={info.retryBufferCount} />],
+            ['Sent, not acknowledged', <Num value={info.outstandingMessagesCount} />],
           ]} />
         </Card>
       </div>
       <Card isFlush={info.connections.length > 0} title="Consumers" note={info.connections.length > 0 ? countText(info.connections.length, 'connection') : undefined}>
-        <Table label="Consumers" columns={CONSUMERS} rows={info.connections} keyOf={({ connectionName, from }) => `${from} ${connectionName}`} empty={<EmptyState icon="users" title="Nobody is connected">Clients connect over gRPC to the stream and the name of the group; over HTTP they take messages from <code class="break">{groupPath(info.eventStreamId, info.groupName)}</code> request by request, and are not seen here.</EmptyState>} />
+        <Table label="Consumers" columns={CONSUMERS} rows={info.connections} keyOf={({ connectionName, from }) => `${from} ${connectionName}`} empty={<EmptyState icon="users" title="No consumers connected">gRPC clients connect to the stream and group name; HTTP clients fetch messages from <code class="break">{groupPath(info.eventStreamId, info.groupName)}</code> request by request and are not shown here.</EmptyState>} />
       </Card>
       <Card><Chart title="Messages sent" times={times} series={[{ label: 'Sent', values: values['rate'] ?? [] }]} unit="perSecond" /></Card>
     </div>
@@ -141,7 +141,7 @@ function Overview({ name, info }: { readonly name: string; readonly info: Detail
 /** As it is kept: `0`, `-1` for the end; `C:0/P:0` and `C:-1/P:-1`. */
 export function startText(position: string): string {
   if (position === '0' || position === 'C:0/P:0') return 'the first event';
-  if (position.startsWith('-1') || position.startsWith('C:-1')) return 'what is written from its creation on';
+  if (position.startsWith('-1') || position.startsWith('C:-1')) return 'events written after its creation';
   return position.startsWith('C:') ? position : `event ${numberText(Number(position))}`;
 }
 
@@ -151,31 +151,31 @@ const CONSUMERS: readonly Column<Consumer>[] = [
   { name: 'name', title: 'Connection', render: ({ connectionName, from }) => <span class="truncate cell-name" title={connectionName}>{connectionName === '' ? from : connectionName}</span> },
   { name: 'from', title: 'From', isMinor: true, render: ({ from, username }) => <span class="truncate cell-name">{from}{username !== '' && <span class="faint"> as {username}</span>}</span> },
   { name: 'rate', title: 'Sent', align: 'end', render: ({ averageItemsPerSecond }) => `${shortText(averageItemsPerSecond)}/s` },
-  { name: 'total', title: 'In all', align: 'end', isMinor: true, render: ({ totalItemsProcessed }) => <Num value={totalItemsProcessed} /> },
+  { name: 'total', title: 'Total', align: 'end', isMinor: true, render: ({ totalItemsProcessed }) => <Num value={totalItemsProcessed} /> },
   { name: 'flight', title: 'In flight', align: 'end', render: ({ inFlightMessages }) => <Num value={inFlightMessages} /> },
   { name: 'slots', title: 'Free slots', align: 'end', isMinor: true, render: ({ availableSlots }) => <Num value={availableSlots} /> },
-  { name: 'answers', title: 'Answers within', isMinor: true, render: ({ extraStatistics }) => <span class="muted">{answersText(extraStatistics)}</span> },
+  { name: 'answers', title: 'Latency', isMinor: true, render: ({ extraStatistics }) => <span class="muted">{answersText(extraStatistics)}</span> },
 ];
 
 /** Half of all and nearly all of them, where the group measures it. */
 function answersText(measured: Consumer['extraStatistics']): string {
   const of = (...keys: readonly string[]) => measured.find(({ key }) => keys.includes(key.toLowerCase()))?.value;
   const [half, most] = [of('median', 'fifty percent'), of('ninetynine percent', 'ninety nine percent', 'ninetyninepercent')];
-  return half === undefined && most === undefined ? '–' : [half === undefined ? null : `${durationText(half)} (half)`, most === undefined ? null : `${durationText(most)} (99 %)`].filter((part) => part !== null).join(', ');
+  return half === undefined && most === undefined ? '–' : [half === undefined ? null : `${durationText(half)} (p50)`, most === undefined ? null : `${durationText(most)} (p99)`].filter((part) => part !== null).join(', ');
 }
 
 function Settings({ info: { config } }: { readonly info: DetailsDocument }) {
   const items: readonly (readonly [ComponentChildren, ComponentChildren])[] = [
-    ['Begins at', startText(config.startPosition)],
+    ['Starts at', startText(config.startPosition)],
     ['Strategy', STRATEGIES.find(({ value }) => value === config.namedConsumerStrategy)?.label ?? config.namedConsumerStrategy],
     ['Message timeout', config.messageTimeoutMilliseconds === 0 ? 'none' : durationText(config.messageTimeoutMilliseconds)],
-    ['Retries before it is parked', numberText(config.maxRetryCount)],
-    ['Most consumers', config.maxSubscriberCount === 0 ? 'any number' : numberText(config.maxSubscriberCount)],
-    ['A checkpoint is written', `after ${durationText(config.checkPointAfterMilliseconds)} with at least ${countText(config.minCheckPointCount, 'message')} done, and at once with ${numberText(config.maxCheckPointCount)}`],
+    ['Max retries', numberText(config.maxRetryCount)],
+    ['Max consumers', config.maxSubscriberCount === 0 ? 'no limit' : numberText(config.maxSubscriberCount)],
+    ['Checkpoints', `after ${durationText(config.checkPointAfterMilliseconds)} with at least ${countText(config.minCheckPointCount, 'message')} processed, at once with ${numberText(config.maxCheckPointCount)}`],
     ['Read buffer', `${countText(config.bufferSize, 'message')}, read ${numberText(config.readBatchSize)} at a time`],
     ['Live buffer', countText(config.liveBufferSize, 'message')],
-    ['Links', config.resolveLinktos ? 'resolved: consumers get the event that a link names' : 'sent as links'],
-    ['Times of answers', config.extraStatistics ? 'measured' : 'not measured'],
+    ['Links', config.resolveLinktos ? 'resolved: consumers get the event that a link points to' : 'sent as links'],
+    ['Latency', config.extraStatistics ? 'measured' : 'not measured'],
   ];
   return <Card title="Settings"><Definitions isWide items={items} /></Card>;
 }

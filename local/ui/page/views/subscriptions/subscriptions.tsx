@@ -33,11 +33,11 @@ export default function Subscriptions({ query }: ViewProps) {
   return (
     <>
       <ViewHead
-        title="Subscriptions" about="Groups of consumers that share out the events of a stream among themselves."
+        title="Subscriptions" about="Persistent subscriptions: consumer groups that share the events of a stream."
         actions={mayChange && !isAbsent && <><Button kind="primary" icon="plus" onClick={() => setCreating(true)}>New group</Button><Menu label="More for all groups" items={[{ label: 'Restart all groups', icon: 'refresh', onSelect: () => void restartAll() }]} /></>}
       />
       {isAbsent
-        ? <Card><EmptyState icon="subscriptions" title="There are no persistent subscriptions on this node">They run on a node with a log of its own, or on the leader of a cluster. Nodes that share a log in object storage have none.</EmptyState></Card>
+        ? <Card><EmptyState icon="subscriptions" title="There are no persistent subscriptions on this node">They run on a single node with its own log, or on the leader of a cluster. Nodes that share a log in object storage have none.</EmptyState></Card>
         : <Loading polled={groups} what="The list of groups">{(list) => <Groups list={list} search={query.get('q') ?? ''} isParkedOnly={query.get('parked') !== null} onCreate={mayChange ? () => setCreating(true) : null} />}</Loading>}
       <GroupDialog isOpen={isCreating} onClose={() => setCreating(false)} />
     </>
@@ -46,12 +46,12 @@ export default function Subscriptions({ query }: ViewProps) {
 
 async function restartAll(): Promise<void> {
   const isDone = await confirm({
-    title: 'Restart all groups', action: 'Restart', text: 'Every group ends and begins anew from what is stored. Consumers are dropped and come back by themselves; messages that they had not acknowledged are sent again.',
+    title: 'Restart all groups', action: 'Restart', text: 'Every group restarts from its checkpoint. Consumers are dropped and reconnect on their own; unacknowledged messages are sent again.',
     run: async () => {
       await post('/subscriptions/restart');
     },
   });
-  if (isDone) toast('All groups have been restarted');
+  if (isDone) toast('All groups restarted');
 }
 
 function Groups({ list, search, isParkedOnly, onCreate }: { readonly list: readonly SummaryDocument[]; readonly search: string; readonly isParkedOnly: boolean; readonly onCreate: (() => void) | null }) {
@@ -65,7 +65,7 @@ function Groups({ list, search, isParkedOnly, onCreate }: { readonly list: reado
     return (
       <Card>
         <EmptyState icon="subscriptions" title="No groups yet" action={onCreate !== null && <Button kind="primary" icon="plus" onClick={onCreate}>New group</Button>}>
-          A group is made for a stream; then any number of consumers connect to it over gRPC or HTTP, and each event goes to one of them. A group of the whole log, <code>$all</code>, is made over gRPC: “New group” shows how.
+          A group is created for a stream. Any number of consumers connect to it over gRPC or HTTP, and each event goes to one of them. A group of the whole log, <code>$all</code>, is created over gRPC: “New group” shows how.
         </EmptyState>
       </Card>
     );
@@ -74,14 +74,14 @@ function Groups({ list, search, isParkedOnly, onCreate }: { readonly list: reado
     <>
       <div class="tiles">
         <Stat label="Groups" value={<Num value={list.length} />} note={`${shortText(sum(list, 'connectionCount'))} consumers connected`} />
-        <Stat label="In flight" value={<Num value={sum(list, 'totalInFlightMessages')} />} note="sent and not yet answered" />
+        <Stat label="In flight" value={<Num value={sum(list, 'totalInFlightMessages')} />} note="sent, not yet acknowledged" />
         <Stat label="Sent" value={`${shortText(sum(list, 'averageItemsPerSecond'))}/s`} note="by all groups" />
-        <Stat label="Parked" value={<Num value={parked} />} note={parked === 0 ? 'nothing waits to be looked at' : `in ${withParked} of ${list.length} groups`} {...(parked > 0 && { tone: 'warn' as const })} />
+        <Stat label="Parked" value={<Num value={parked} />} note={parked === 0 ? 'nothing to review' : `in ${withParked} of ${list.length} groups`} {...(parked > 0 && { tone: 'warn' as const })} />
       </div>
       <Card isFlush title="Groups" actions={<><SearchField label="Find a group or stream" value={search} onInput={(q) => setQuery({ q })} /><Button isPressed={isParkedOnly} title="Only groups with parked messages" onClick={() => setQuery({ parked: isParkedOnly ? null : '1' })}>Parked</Button></>}>
         <Table
           label="Groups" columns={COLUMNS} rows={rows} keyOf={keyOf} onOpen={({ eventStreamId, groupName }) => goTo(pathTo('subscriptions', eventStreamId, groupName))} sort={{ name: 'stream', isDown: false }}
-          empty={<EmptyState icon="search" title="No group fits" action={<Button onClick={() => setQuery({ q: null, parked: null })}>Show all</Button>} />}
+          empty={<EmptyState icon="search" title="No groups match" action={<Button onClick={() => setQuery({ q: null, parked: null })}>Show all</Button>} />}
         />
       </Card>
     </>

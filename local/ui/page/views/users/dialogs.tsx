@@ -23,7 +23,7 @@ export function NewUser({ isOpen, onClose, onDone }: { readonly isOpen: boolean 
         onSubmit={async (values) => {
           const loginName = values['loginName']!.trim();
           await post('/users', { loginName, fullName: values['fullName']!.trim(), groups: chosenGroups(values), password: values['password'] });
-          await onDone(`${loginName} is there.`);
+          await onDone(`${loginName} is created.`);
         }}
         buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button kind="primary" type="submit" isBusy={isBusy}>Create user</Button></>}
       >
@@ -44,7 +44,7 @@ export function EditUser({ user, onClose, onDone }: { readonly user: UserDocumen
           errorField={fieldOf}
           onSubmit={async (values) => {
             await put(userPath(user.loginName), { fullName: values['fullName']!.trim(), groups: chosenGroups(values) });
-            await onDone(`${user.loginName} is changed.`);
+            await onDone(`${user.loginName} is updated.`);
           }}
           buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button kind="primary" type="submit" isBusy={isBusy}>Save</Button></>}
         >
@@ -69,7 +69,7 @@ export function ResetPassword({ user, onClose, onDone }: { readonly user: UserDo
           }}
           buttons={(isBusy) => <><Button onClick={onClose}>Cancel</Button><Button kind="primary" type="submit" isBusy={isBusy}>Set password</Button></>}
         >
-          <p class="muted">The present password of <strong class="break">{user.loginName}</strong> does not count any more once this is done.</p>
+          <p class="muted">The current password of <strong class="break">{user.loginName}</strong> stops working immediately.</p>
           <Password isFocused />
         </Form>
       )}
@@ -82,7 +82,7 @@ function Groups({ groups }: { readonly groups: readonly string[] }) {
     <fieldset class="stack tight">
       <legend class="group-legend">Groups</legend>
       {KNOWN_GROUPS.map(({ name, about }) => <Toggle key={name} name={`group ${name}`} label={name} about={about} isOn={groups.includes(name)} />)}
-      <Field name="groups" label="Other groups" value={groups.filter((group) => !KNOWN_GROUPS.some(({ name }) => name === group)).join(', ')} about="Between commas. Access lists of streams can name them." spellcheck={false} />
+      <Field name="groups" label="Other groups" value={groups.filter((group) => !KNOWN_GROUPS.some(({ name }) => name === group)).join(', ')} about="Comma-separated. Access lists of streams can name them." spellcheck={false} />
     </fieldset>
   );
 }
@@ -105,15 +105,15 @@ export function Password({ isFocused = false }: { readonly isFocused?: boolean }
   return (
     <div class="stack tight">
       <Field name="password" label="Password" type="password" autocomplete="new-password" isRequired isFocused={isFocused} />
-      <Field name="again" label="Password, once more" type="password" autocomplete="new-password" isRequired />
-      <div><Button isSmall kind="quiet" icon="key" onClick={() => setMade(newPassword())}>Make one up</Button></div>
+      <Field name="again" label="Repeat password" type="password" autocomplete="new-password" isRequired />
+      <div><Button isSmall kind="quiet" icon="key" onClick={() => setMade(newPassword())}>Generate one</Button></div>
     </div>
   );
 }
 
 export function samePasswords({ password, again }: Values): Complaints {
   const complaints: Record<string, string> = {};
-  if (again !== undefined && again !== '' && password !== again) complaints['again'] = 'The two are not the same.';
+  if (again !== undefined && again !== '' && password !== again) complaints['again'] = 'The passwords do not match.';
   return complaints;
 }
 

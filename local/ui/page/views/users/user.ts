@@ -1,7 +1,7 @@
 /** Groups that mean something to the node. */
 export const KNOWN_GROUPS: readonly { readonly name: string; readonly about: string }[] = [
   { name: '$admins', about: 'May do everything.' },
-  { name: '$ops', about: 'May run the node: scavenges, backups, connectors and their like, but sees no users.' },
+  { name: '$ops', about: 'May operate the node: scavenges, backups, connectors and so on, but can\'t see users.' },
   { name: '$backup', about: 'May read the files of the node, for backups made from outside.' },
 ];
 

@@ -26,7 +26,7 @@ type Shown = { readonly kind: 'new' } | { readonly kind: 'edit' | 'password'; re
 
 /** Who may use the node, and what for. */
 export default function Users({ query }: ViewProps) {
-  if (session.value?.hasSecurity === false) return <><ViewHead title="Users" /><EmptyState icon="shield" title="This node runs without security">Everybody who reaches it may do everything, so that there are no users. Start it without <code>Insecure</code> to have some.</EmptyState></>;
+  if (session.value?.hasSecurity === false) return <><ViewHead title="Users" /><EmptyState icon="shield" title="This node runs without security">Anyone who can reach it can do anything, so there are no users. Start it without <code>Insecure</code> to have some.</EmptyState></>;
   return <List query={query} />;
 }
 
@@ -50,7 +50,7 @@ function List({ query }: { readonly query: URLSearchParams }) {
     }
   };
   const disable = async (user: UserDocument) => {
-    const isDone = await confirm({ title: 'Disable user', text: <>What <strong class="break">{user.loginName}</strong> does with a name and password is refused from now on. The user stays, and can be enabled again.</>, action: 'Disable', run: async () => void await post(userPath(user.loginName, 'disable')) });
+    const isDone = await confirm({ title: 'Disable user', text: <><strong class="break">{user.loginName}</strong> can no longer log in or send requests. The user is kept and can be enabled again.</>, action: 'Disable', run: async () => void await post(userPath(user.loginName, 'disable')) });
     if (isDone) await done(`${user.loginName} is disabled.`);
   };
   const remove = async (user: UserDocument) => {
@@ -77,14 +77,14 @@ function List({ query }: { readonly query: URLSearchParams }) {
   ];
   return (
     <>
-      <ViewHead title="Users" about="Who may use the node. What a user may do is decided by groups and by the access lists of streams." actions={<Button kind="primary" icon="plus" onClick={() => setShown({ kind: 'new' })}>New user</Button>} />
+      <ViewHead title="Users" about="Who may use the node. Groups and the access lists of streams decide what a user may do." actions={<Button kind="primary" icon="plus" onClick={() => setShown({ kind: 'new' })}>New user</Button>} />
       <div class="toolbar"><SearchField label="Find users" placeholder="Name or group" value={query.get('q') ?? ''} onInput={(text) => setQuery({ q: text })} /></div>
       <Loading polled={polled} what="The users">
         {({ data }) => {
           const found = data.filter(({ loginName, fullName, groups }) => `${loginName} ${fullName ?? ''} ${groups.join(' ')}`.toLowerCase().includes(filter));
           return (
             <Card isFlush>
-              <Table label="Users" columns={columns} rows={found} keyOf={({ loginName }) => loginName} sort={{ name: 'login', isDown: false }} onOpen={(user) => setShown({ kind: 'edit', user })} empty={<EmptyState icon="search" title="No user fits" action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>} />} />
+              <Table label="Users" columns={columns} rows={found} keyOf={({ loginName }) => loginName} sort={{ name: 'login', isDown: false }} onOpen={(user) => setShown({ kind: 'edit', user })} empty={<EmptyState icon="search" title="No users match" action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>} />} />
             </Card>
           );
         }}

@@ -23,8 +23,8 @@ export function Rejections({ id }: { readonly id: string }) {
   const [open, setOpen] = useState<RejectionDocument | null>(null);
   return (
     <Loading polled={polled} what="Rejections">{({ rejections }) => (
-      <Card title="Rejections" isFlush={rejections.length > 0} note={rejections.length > 0 ? 'the newest first; ten a minute are noted, the others counted' : undefined}>
-        <Table label="Rejections" columns={COLUMNS} rows={rejections} keyOf={({ eventNumber }) => eventNumber} onOpen={setOpen} empty={<EmptyState icon="check" title="No call was refused">Calls that are refused appear here within seconds, with the reason and what to do about it. Senders are not told the reason.</EmptyState>} />
+      <Card title="Rejections" isFlush={rejections.length > 0} note={rejections.length > 0 ? 'newest first; ten a minute are recorded, the others only counted' : undefined}>
+        <Table label="Rejections" columns={COLUMNS} rows={rejections} keyOf={({ eventNumber }) => eventNumber} onOpen={setOpen} empty={<EmptyState icon="check" title="No call was refused">Refused calls appear here within seconds, with the reason and what to do. Senders are not told the reason.</EmptyState>} />
         <Dialog title="Refused call" isOpen={open !== null} onClose={() => setOpen(null)}>{open !== null && <One rejection={open} />}</Dialog>
       </Card>
     )}</Loading>
@@ -61,7 +61,7 @@ function One({ rejection: { time, status, reason, headers, deliveryId, suppresse
         ['When', <Time at={time} show="both" />], ['Answer', <Status status={status} />], ['Reason', <span class="break">{reason}</span>],
         deliveryId === undefined ? null : ['Delivery', <code class="break">{deliveryId}</code>],
         suppressed === undefined ? null : ['Refused before it, and not noted', numberText(suppressed)],
-        ['Headers that it had', headers.length === 0 ? 'none' : <span class="break mono">{headers.join(', ')}</span>],
+        ['Headers received', headers.length === 0 ? 'none' : <span class="break mono">{headers.join(', ')}</span>],
         ['Number', numberText(eventNumber)],
       ]} />
     </div>

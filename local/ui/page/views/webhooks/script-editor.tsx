@@ -56,7 +56,7 @@ export function ScriptEditor({ name, label, value, onInput, markedLine = null, r
         id={id} ref={area} name={name} rows={rows} class="mono" wrap="off" spellcheck={false} autocomplete="off" autocapitalize="off" readOnly={isReadOnly} value={value} aria-describedby={`${id}-about`}
         onInput={(event) => onInput(event.currentTarget.value)} onScroll={follow} onKeyDown={pressed} onBlur={() => (isLeaving.current = false)}
       />
-      <span id={`${id}-about`} class="hidden-visually">Tab indents. Press Escape and then Tab to go on to the next control.</span>
+      <span id={`${id}-about`} class="hidden-visually">Tab indents. Press Escape, then Tab to move to the next control.</span>
     </div>
   );
 }

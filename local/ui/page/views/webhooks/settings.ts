@@ -101,9 +101,9 @@ export function complaintsOf(values: Values, isNew: boolean): Complaints {
   if (isNew && !ID.test(values['id'] ?? '')) wrong['id'] = 'Use 1 to 50 letters, digits, hyphens and underscores.';
   const name = values['name']?.trim() ?? '';
   if (isNew && name !== '' && (name.length < 3 || name.length > 50)) wrong['name'] = 'Use 3 to 50 characters.';
-  if ((values['script'] ?? '').trim() === '') wrong['script'] = 'A script is needed: it says to which stream a call goes.';
-  if (values['scheme'] !== '' && values[SECRET] === '') wrong[SECRET] = 'Give the secret that the sender signs with.';
-  if (values['scheme'] === GENERIC && (values['signatureHeader'] ?? '').trim() === '') wrong['signatureHeader'] = 'Name the header that holds the signature.';
+  if ((values['script'] ?? '').trim() === '') wrong['script'] = 'Enter a script: it decides which stream a call goes to.';
+  if (values['scheme'] !== '' && values[SECRET] === '') wrong[SECRET] = 'Enter the secret that the sender signs with.';
+  if (values['scheme'] === GENERIC && (values['signatureHeader'] ?? '').trim() === '') wrong['signatureHeader'] = 'Enter the header that holds the signature.';
   for (const field of ['confirmationTimeout', 'timestampTolerance', 'deduplicationMaxAge']) {
     const text = values[field]?.trim() ?? '';
     if (text !== '' && !TIME_SPAN.test(text)) wrong[field] = 'Write it as hh:mm:ss, such as 00:00:30.';

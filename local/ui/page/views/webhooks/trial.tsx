@@ -16,7 +16,7 @@ import type { ScriptTestDocument } from '../../../../../handlers/documents/conne
 
 const OUTCOMES: Readonly<Record<ScriptTestDocument['outcome'], { readonly word: string; readonly tone: Tone }>> = {
   routed: { word: 'Routed', tone: 'ok' }, skipped: { word: 'Skipped: nothing would be written', tone: 'plain' }, failed: { word: 'Failed', tone: 'bad' }, 'timed-out': { word: 'Took too long', tone: 'bad' },
-  unavailable: { word: 'Could not be run just now', tone: 'warn' }, 'invalid-json': { word: 'The payload is no JSON', tone: 'bad' },
+  unavailable: { word: 'Could not be run at the moment', tone: 'warn' }, 'invalid-json': { word: 'The payload is not JSON', tone: 'bad' },
 };
 
 const RECENT_COUNT = 10;
@@ -82,12 +82,12 @@ export function Trial({ id, script, streams, stream, onLine }: TrialProps) {
       }} />
       <div class="field"><label for="trial-payload">Payload</label><textarea id="trial-payload" class="mono" rows={7} spellcheck={false} value={payload} onInput={(event) => setPayload(event.currentTarget.value)} /></div>
       <div class="form-columns">
-        <div class="field"><label for="trial-headers">Headers <span class="faint optional">name: value, one a line</span></label><textarea id="trial-headers" class="mono" rows={2} spellcheck={false} placeholder="x-event: order-placed" value={headers} onInput={(event) => setHeaders(event.currentTarget.value)} /></div>
-        <div class="field"><label for="trial-query">Query <span class="faint optional">name=value, one a line</span></label><textarea id="trial-query" class="mono" rows={2} spellcheck={false} value={query} onInput={(event) => setQuery(event.currentTarget.value)} /></div>
+        <div class="field"><label for="trial-headers">Headers <span class="faint optional">name: value, one per line</span></label><textarea id="trial-headers" class="mono" rows={2} spellcheck={false} placeholder="x-event: order-placed" value={headers} onInput={(event) => setHeaders(event.currentTarget.value)} /></div>
+        <div class="field"><label for="trial-query">Query <span class="faint optional">name=value, one per line</span></label><textarea id="trial-query" class="mono" rows={2} spellcheck={false} value={query} onInput={(event) => setQuery(event.currentTarget.value)} /></div>
       </div>
       <div class="row"><Button icon="play" isBusy={isBusy} onClick={() => void run()}>Try the script</Button><span class="faint small">Nothing is written or saved.</span></div>
       <div role="status" class="trial-result">
-        {error !== null && <Notice tone="bad" title="It could not be tried">{textOf(error)}</Notice>}
+        {error !== null && <Notice tone="bad" title="The script could not be tried">{textOf(error)}</Notice>}
         {result !== null && (
           <Definitions items={[
             ['Outcome', <Badge tone={OUTCOMES[result.outcome].tone}>{OUTCOMES[result.outcome].word}</Badge>],

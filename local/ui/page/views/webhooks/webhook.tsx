@@ -44,7 +44,7 @@ export default function Webhook({ params, query }: ViewProps) {
   const connector = polled.data.value;
   const calls = all.data.value?.connectors.find(({ connectorId }) => connectorId === id) ?? { connectorId: id, ...NONE };
   useMeasured(id, calls, all.atMs.value);
-  if (polled.error.value?.status === 404) return <Card><EmptyState isWhole icon="webhook" title="There is no such connector" action={<Button href="/webhooks">All connectors</Button>}><span class="break">No connector <strong>{id}</strong> is known here. It may have been deleted.</span></EmptyState></Card>;
+  if (polled.error.value?.status === 404) return <Card><EmptyState isWhole icon="webhook" title="There is no such connector" action={<Button href="/webhooks">All connectors</Button>}><span class="break">No connector <strong>{id}</strong> on this node. It may have been deleted.</span></EmptyState></Card>;
   const command = async (name: 'start' | 'stop' | 'reset', done: string) => {
     setBusy(name);
     try {
@@ -76,7 +76,7 @@ export default function Webhook({ params, query }: ViewProps) {
       {connector?.errorDetails !== undefined && <Notice tone="bad" title="It could not run">{connector.errorDetails.message}</Notice>}
       {warnings.map((text) => <Notice key={text} tone="warn" action={<Button isSmall kind="quiet" icon="close" label="Close" onClick={() => setWarnings([])} />}>{text}</Notice>)}
       <Loading polled={polled} what="The connector" lines={8}>{(found) => (
-        <Tabs label="Sides of the connector" tabs={[{ name: 'overview', label: 'Overview' }, { name: 'rejections', label: 'Rejections' }, { name: 'settings', label: 'Script and settings' }]} current={tab} onChange={(name) => setQuery({ tab: name === 'overview' ? null : name })}>
+        <Tabs label="Sections of the connector" tabs={[{ name: 'overview', label: 'Overview' }, { name: 'rejections', label: 'Rejections' }, { name: 'settings', label: 'Script and settings' }]} current={tab} onChange={(name) => setQuery({ tab: name === 'overview' ? null : name })}>
           {tab === 'rejections' ? <Rejections id={id} />
             // What is being typed stays, whatever is polled meanwhile; saved settings begin a new form.
             : tab === 'settings' ? <ConnectorForm key={found.settingsUpdateTime} connector={found} onDone={(given) => {
@@ -95,7 +95,7 @@ export default function Webhook({ params, query }: ViewProps) {
           }}
           buttons={(isBusy) => <><Button onClick={() => setRenaming(false)}>Cancel</Button><Button type="submit" kind="primary" isBusy={isBusy}>Rename</Button></>}
         >
-          <Field name="name" label="Name" value={connector?.name ?? ''} isRequired isFocused maxLength={50} about="3 to 50 characters, for people. The id and the address stay." />
+          <Field name="name" label="Name" value={connector?.name ?? ''} isRequired isFocused maxLength={50} about="3 to 50 characters, for display. The id and the address do not change." />
         </Form>
       </Dialog>
     </>
@@ -103,14 +103,14 @@ export default function Webhook({ params, query }: ViewProps) {
 }
 
 async function reset(id: string, run: () => Promise<void>): Promise<void> {
-  const isYes = await confirm({ title: `Reset ${id}`, action: 'Reset and start', text: 'A webhook connector has no place in the log to go back to: a reset starts it anew, as it was configured.' });
+  const isYes = await confirm({ title: `Reset ${id}`, action: 'Reset and start', text: 'A webhook connector has no checkpoint: a reset restarts it as configured.' });
   if (isYes) await run();
 }
 
 async function remove(id: string, isRunning: boolean): Promise<void> {
   const isDone = await confirm({
     title: 'Delete this connector', action: 'Delete connector', isDanger: true, typed: id,
-    text: <>{isRunning && <>It is stopped first. </>}Senders get a 404 from then on. Its settings, secrets, rejections and what it remembers of deliveries go; the events that it has written stay.</>,
+    text: <>{isRunning && <>It is stopped first. </>}Senders get a 404 from then on. Its settings, secrets, rejections and delivery history are deleted; events it has written stay.</>,
     run: async () => {
       if (isRunning) await post(`${connectorPath(id)}/stop`);
       await del(connectorPath(id));
@@ -136,20 +136,20 @@ function Overview({ connector, calls }: { readonly connector: Connector; readonl
     <div class="stack">
       <Address connector={connector} />
       <div class="tiles">
-        <Stat label="Calls" value={calls.callsPerSecond === null ? '–' : `${shortText(calls.callsPerSecond)}/s`} note={`${numberText(calls.calls)} since the start of the node`} />
-        <Stat label="Taken" value={<Num value={countOf(calls, 'taken')} />} note="accepted or written" />
-        <Stat label="Skipped" value={<Num value={countOf(calls, 'skipped')} />} note="the script wanted nothing of them" />
-        <Stat label="Refused" value={<Num value={refused} />} note={refused === 0 ? 'none' : 'Rejections say why'} {...(refused > 0 && { tone: 'warn' as const })} />
+        <Stat label="Calls" value={calls.callsPerSecond === null ? '–' : `${shortText(calls.callsPerSecond)}/s`} note={`${numberText(calls.calls)} since the node started`} />
+        <Stat label="Accepted" value={<Num value={countOf(calls, 'taken')} />} note="accepted or written" />
+        <Stat label="Skipped" value={<Num value={countOf(calls, 'skipped')} />} note="the script returned no stream" />
+        <Stat label="Refused" value={<Num value={refused} />} note={refused === 0 ? 'none' : 'see Rejections'} {...(refused > 0 && { tone: 'warn' as const })} />
       </div>
       <Card><Chart title="Calls" times={history.times} series={rates} unit="perSecond" /></Card>
       <div class="columns">
-        <Card title="What became of calls" note="since the start of the node">{outcomes.length === 0 ? <p class="muted">No calls yet.</p> : <Definitions items={outcomes.map(([name, count]) => [outcomeOf(name).text, <Num value={count} />])} />}</Card>
+        <Card title="Calls by outcome" note="since the node started">{outcomes.length === 0 ? <p class="muted">No calls yet.</p> : <Definitions items={outcomes.map(([name, count]) => [outcomeOf(name).text, <Num value={count} />])} />}</Card>
         <Card title="Connector">
           <Definitions items={[
             ['State', <>{stateOf(connector).word} <span class="faint">since <Time at={connector.stateUpdateTime} /></span></>],
-            ['99 of 100 calls answered within', calls.p99Seconds === null ? <span class="faint">–</span> : durationText(calls.p99Seconds * 1_000)],
+            ['Answer time, p99', calls.p99Seconds === null ? <span class="faint">–</span> : durationText(calls.p99Seconds * 1_000)],
             ['Settings changed', <Time at={connector.settingsUpdateTime} />],
-            ['Made', <Time at={connector.createTime} />],
+            ['Created', <Time at={connector.createTime} />],
             ['Signature', connector.settings['signature:scheme'] ?? 'none'],
           ]} />
         </Card>
@@ -167,8 +167,8 @@ function Address({ connector: { connectorId, settings } }: { readonly connector:
     <Card title="Address for the sender">
       <div class="stack tight">
         <Command text={url} label="Copy the address" />
-        <p class="muted small">Senders post JSON to it, with the content type <code>application/json</code>{scheme === null ? ', and without a signature' : <>, signed in <code>{scheme.header ?? settings['signature:header'] ?? 'the header of the settings'}</code></>}. Behind a proxy, the host is that of the proxy.</p>
-        <details><summary class="small">Send a call yourself</summary><Command text={trial} /></details>
+        <p class="muted small">Senders post JSON to it, with the content type <code>application/json</code>{scheme === null ? ', and without a signature' : <>, signed in <code>{scheme.header ?? settings['signature:header'] ?? 'the header of the settings'}</code></>}. Behind a proxy, use the proxy's host.</p>
+        <details><summary class="small">Send a test call</summary><Command text={trial} /></details>
       </div>
     </Card>
   );

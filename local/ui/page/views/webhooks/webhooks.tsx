@@ -37,7 +37,7 @@ export default function Webhooks({ query }: ViewProps) {
   if (query.get('new') !== null && !isAbsent) {
     return (
       <>
-        <ViewHead title="New connector" about="Takes the webhook calls of one sender, and writes each as an event." />
+        <ViewHead title="New connector" about="Receives the webhook calls of one sender and writes each as an event." />
         <ConnectorForm connector={null} onDone={() => void connectors.refresh()} onCancel={() => setQuery({ new: null })} />
       </>
     );
@@ -45,8 +45,8 @@ export default function Webhooks({ query }: ViewProps) {
   const add = () => setQuery({ new: '1' });
   return (
     <>
-      <ViewHead title="Webhooks" about="Connectors take the calls of other systems, check their signature, and write each as an event." actions={!isAbsent && <Button kind="primary" icon="plus" onClick={add}>New connector</Button>} />
-      {isAbsent ? <Card><EmptyState icon="webhook" title="Connectors are switched off on this node">Start it with this option to have them.<Command text="--connectors-enabled true" label="Copy the option" /></EmptyState></Card>
+      <ViewHead title="Webhooks" about="Connectors receive calls from other systems, check their signatures and write each as an event." actions={!isAbsent && <Button kind="primary" icon="plus" onClick={add}>New connector</Button>} />
+      {isAbsent ? <Card><EmptyState icon="webhook" title="Connectors are switched off on this node">Start the node with this option to enable them.<Command text="--connectors-enabled true" label="Copy the option" /></EmptyState></Card>
         : <Loading polled={connectors} what="The list of connectors">{({ items }) => <Connectors items={items} calls={calls.data.value ?? NO_CALLS} search={query.get('q') ?? ''} onAdd={add} />}</Loading>}
     </>
   );
@@ -62,7 +62,7 @@ function Connectors({ items, calls, search, onAdd }: { readonly items: readonly 
     return (
       <Card>
         <EmptyState icon="webhook" title="No connectors yet" action={<Button kind="primary" icon="plus" onClick={onAdd}>New connector</Button>}>
-          A connector has an address of its own. Give it to a system that sends webhooks, such as a shop, a bank or a code host; a short script says to which stream each call goes.
+          A connector has an address of its own. Give it to a system that sends webhooks, such as a shop, a bank or a code host; a short script decides which stream each call goes to.
         </EmptyState>
       </Card>
     );
@@ -75,11 +75,11 @@ function Connectors({ items, calls, search, onAdd }: { readonly items: readonly 
       <div class="tiles">
         <Stat label="Connectors" value={<Num value={items.length} />} note={`${running} running`} />
         <Stat label="Calls" value={perSecond === null ? '–' : `${shortText(perSecond)}/s`} note="of all connectors" />
-        <Stat label="Taken" value={shortText(calls.connectors.reduce((sum, each) => sum + countOf(each, 'taken'), 0))} note="since the start of the node" />
-        <Stat label="Refused" value={shortText(refused)} note="since the start of the node" {...(refused > 0 && { tone: 'warn' as const })} />
+        <Stat label="Accepted" value={shortText(calls.connectors.reduce((sum, each) => sum + countOf(each, 'taken'), 0))} note="since the node started" />
+        <Stat label="Refused" value={shortText(refused)} note="since the node started" {...(refused > 0 && { tone: 'warn' as const })} />
       </div>
       <Card isFlush title="Connectors" actions={<SearchField label="Find a connector" value={search} onInput={(q) => setQuery({ q })} />}>
-        <Table label="Connectors" columns={COLUMNS} rows={rows} keyOf={({ connector }) => connector.connectorId} onOpen={({ connector }) => goTo(pathTo('webhooks', connector.connectorId))} empty={<EmptyState icon="search" title="No connector fits" action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>} />} />
+        <Table label="Connectors" columns={COLUMNS} rows={rows} keyOf={({ connector }) => connector.connectorId} onOpen={({ connector }) => goTo(pathTo('webhooks', connector.connectorId))} empty={<EmptyState icon="search" title="No connectors match" action={<Button onClick={() => setQuery({ q: null })}>Show all</Button>} />} />
       </Card>
     </>
   );
@@ -90,7 +90,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { name: 'state', title: 'State', width: '8rem', render: ({ connector }) => <ConnectorStatus connector={connector} />, sortBy: ({ connector }) => stateOf(connector).word },
   { name: 'signature', title: 'Signature', width: '11rem', isMinor: true, render: ({ connector: { settings } }) => <SignatureName name={settings['signature:scheme']} /> },
   { name: 'rate', title: 'Calls', width: '6rem', align: 'end', render: ({ calls }) => (calls?.callsPerSecond == null ? <span class="faint">–</span> : `${shortText(calls.callsPerSecond)}/s`), sortBy: ({ calls }) => calls?.callsPerSecond },
-  { name: 'taken', title: 'Taken', width: '6rem', align: 'end', isMinor: true, render: ({ calls }) => <Num value={calls === null ? 0 : countOf(calls, 'taken')} />, sortBy: ({ calls }) => (calls === null ? 0 : countOf(calls, 'taken')) },
+  { name: 'taken', title: 'Accepted', width: '6rem', align: 'end', isMinor: true, render: ({ calls }) => <Num value={calls === null ? 0 : countOf(calls, 'taken')} />, sortBy: ({ calls }) => (calls === null ? 0 : countOf(calls, 'taken')) },
   { name: 'refused', title: 'Refused', width: '6rem', align: 'end', isMinor: true, render: ({ calls }) => <Num value={calls === null ? 0 : countOf(calls, 'refused')} />, sortBy: ({ calls }) => (calls === null ? 0 : countOf(calls, 'refused')) },
   { name: 'address', title: 'Address', width: '8rem', isMinor: true, render: ({ connector: { connectorId } }) => <CopyButton text={publicUrl(connectorId)} label={`Copy the address of ${connectorId}`} /> },
 ];
