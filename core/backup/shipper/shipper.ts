@@ -3,7 +3,7 @@ import { equalBytes, gather } from '../../base/bytes.ts';
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Repository } from '../repository/api.ts';
-import { logEndOf } from '../format/manifest.ts';
+import { logEndOf, madeMsOf } from '../format/manifest.ts';
 import type { Manifest, ShippedPiece } from '../format/manifest.ts';
 import { nextChunk } from '../repository/shipped.ts';
 import { goesOnAt, nextPiece } from '../../store/shippable-log/shippable-log.ts';
@@ -174,7 +174,7 @@ export class Shipper {
   /** A backup that reached further before the newest was made is what a restore takes, until it is caught up with, or removed. */
   async #noteReach(repository: Repository, { manifest, position, shippedMs }: ShippingPlace): Promise<void> {
     const before = this.#reach;
-    const isBehind = before !== null && before.manifest.id !== manifest.id && before.position > position && before.shippedMs >= manifest.createdMs;
+    const isBehind = before !== null && before.manifest.id !== manifest.id && before.position > position && before.shippedMs >= madeMsOf(manifest);
     if (isBehind && (await repository.manifestsFrom(before.manifest))[0] === before.manifest.id) return;
     this.#reach = { manifest, position, shippedMs };
   }
@@ -243,7 +243,7 @@ async function findPlace({ nodeId, log }: PlaceOwner, repository: Repository): P
   const position = last?.to ?? logEndOf(manifest);
   if (!reaches(log, position)) return 'other';
   if (last === undefined ? !(await endsAlike(log, repository, manifest)) : !(await isOurs(log, repository, last))) return 'other';
-  return { manifest, seen: new Set([manifest.id]), position, shippedMs: last?.shippedMs ?? manifest.createdMs, pieces: pieces.length };
+  return { manifest, seen: new Set([manifest.id]), position, shippedMs: last?.shippedMs ?? madeMsOf(manifest), pieces: pieces.length };
 }
 
 /** Backups are also made from outside, and removed: what is shipped has to follow the newest that is there. */
