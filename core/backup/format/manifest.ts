@@ -110,6 +110,7 @@ export interface ShippedPiece {
   readonly previousEnd?: number;
   readonly from: number;
   readonly to: number;
+  /** All that was acknowledged until then stands before `to`. */
   readonly shippedMs: number;
 }
 
