@@ -29,8 +29,11 @@ export function timestampText(ms: number, ticks: number): string {
   return text + '.' + withoutTrailing(String(fraction).padStart(7, '0'), '0') + 'Z';
 }
 
-/** Milliseconds since 1970 of an ISO-8601 text, NaN when it is none. */
+/** Milliseconds since 1970 of an ISO-8601 text, NaN when it is none, or of a day that there is not. */
 export function parseTimestamp(text: string): number {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(text) ?? [];
+  // The platform takes the 30th of February for the 2nd of March.
+  if (day !== undefined && Number(day) > new DateOf(DateOf.UTC(Number(year), Number(month), 0)).getUTCDate()) return Number.NaN;
   return DateOf.parse(text);
 }
 

@@ -15,6 +15,9 @@ interface OpenObjectsOptions {
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
 
+/** Directory buckets of S3 (Express One Zone), and their access points. */
+const DIRECTORY_BUCKET = /--xa?-s3$/;
+
 /** Opens an object store. Nothing is asked of it yet, and a directory is made at the first write; the S3 SDK is loaded only for a bucket. */
 export async function openObjects(place: ObjectPlace, options: OpenObjectsOptions = {}): Promise<ObjectStore> {
   if (place.kind === 'directory') return new DirectoryObjects({ root: place.path, isBlocking: options.isBlocking ?? false });
@@ -33,6 +36,7 @@ export function parsePlace(text: string, s3: { readonly endpoint?: string | null
   if (scheme !== 's3') throw badPlace(text, `"${scheme}" is not known`);
   const [bucket = '', ...rest] = text.slice('s3://'.length).split('/');
   if (!BUCKET.test(bucket)) throw badPlace(text, bucket === '' ? 'the bucket is missing' : `"${bucket}" is not a bucket name`);
+  if (DIRECTORY_BUCKET.test(bucket)) throw new SkuaError('bad_option', `"${text}" is a directory bucket (S3 Express One Zone), which lists its objects in no order, and Skua needs them in that of their keys. Give a general purpose bucket.`, { value: text });
   const prefix = withoutTrailing(rest.join('/'), '/');
   if (prefix !== '' && (!isKey(prefix) || prefix.length > PREFIX_LENGTH_MAX)) {
     throw badPlace(text, `the prefix may have up to ${PREFIX_LENGTH_MAX} letters, digits and the characters . _ - in parts joined by single slashes`);

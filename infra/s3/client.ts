@@ -18,10 +18,18 @@ export interface S3Timeouts {
 export interface S3Connection {
   readonly sdk: Sdk;
   readonly client: S3Client;
+  /** Requests carry checksums in headers that not every service knows. */
+  readonly hasChecksums: boolean;
   readonly target: S3Target;
 }
 
 export const S3_TIMEOUTS: S3Timeouts = { connectMs: 5_000, idleMs: 30_000 };
+
+/** S3 itself knows all checksums; of other servers some refuse a request with such headers. Setting the SDK's own variable to WHEN_SUPPORTED asks for them. */
+function checksums(endpoint: string | null) {
+  const policyOf = (name: string) => (endpoint === null || process.env[name]?.toUpperCase() === 'WHEN_SUPPORTED' ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED');
+  return { requestChecksumCalculation: policyOf('AWS_REQUEST_CHECKSUM_CALCULATION'), responseChecksumValidation: policyOf('AWS_RESPONSE_CHECKSUM_VALIDATION') } as const;
+}
 
 /** Servers of their own take any region, and most are set up with this one. */
 const REGION_OF_OTHERS = 'us-east-1';
@@ -33,9 +41,11 @@ const REGION_OF_OTHERS = 'us-east-1';
 export async function connect(place: S3Place, timeouts: S3Timeouts): Promise<S3Connection> {
   const sdk: Sdk = await import('@aws-sdk/client-s3');
   const endpoint = place.endpoint ?? process.env['AWS_ENDPOINT_URL_S3'] ?? process.env['AWS_ENDPOINT_URL'] ?? null;
+  const policy = checksums(endpoint);
   const make = (region: string | null) => new sdk.S3Client({
     ...(endpoint !== null && { endpoint, forcePathStyle: true }),
     ...(region !== null && { region }),
+    ...policy,
     maxAttempts: 1,
     // Waiting for "100 Continue" costs a connection for each large part.
     expectContinueHeader: false,
@@ -52,7 +62,7 @@ export async function connect(place: S3Place, timeouts: S3Timeouts): Promise<S3C
     region = REGION_OF_OTHERS;
     client = make(region);
   }
-  return { sdk, client, target: { place: where, bucket: place.bucket, endpoint: endpoint === null ? null : withoutSecrets(endpoint), region } };
+  return { sdk, client, hasChecksums: policy.requestChecksumCalculation === 'WHEN_SUPPORTED', target: { place: where, bucket: place.bucket, endpoint: endpoint === null ? null : withoutSecrets(endpoint), region } };
 }
 
 function prefixedPlace({ bucket, prefix }: S3Place): string {

@@ -26,12 +26,14 @@ interface ServiceError {
   readonly Code?: string;
   readonly message?: string;
   readonly Region?: string;
+  /** Of NotImplemented: which header was not taken. */
+  readonly Header?: string;
   readonly $metadata?: { readonly httpStatusCode?: number; readonly requestId?: string; readonly clockSkewCorrected?: boolean };
   readonly $response?: { readonly headers?: Record<string, string> };
 }
 
 type Kind = readonly [code: ErrorCode, isRetryable: boolean, isDefinite: boolean, message: (at: Details) => string];
-interface Details { readonly target: S3Target; readonly key: string; readonly name: string; readonly status: number | undefined; readonly text: string; readonly region: string | undefined }
+interface Details { readonly target: S3Target; readonly key: string; readonly name: string; readonly status: number | undefined; readonly text: string; readonly region: string | undefined; readonly header: string | undefined }
 
 const noBucket: Kind = ['bucket_not_found', false, true, ({ target }) => `The bucket ${target.bucket} does not exist at ${server(target)}. Create it, or check its name, the endpoint and the account.`];
 const denied: Kind = ['storage_denied', false, true, ({ target, name, status, key }) => `${server(target)} denied access to ${key === '' ? target.place : `${key} in ${target.place}`} (${name}, HTTP ${status}). Check the credentials that are used (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE), and that they may list the bucket and read, write and delete its objects.`];
@@ -46,7 +48,11 @@ const certificate: Kind = ['storage_unreachable', false, true, ({ target, name }
 const inServer: Kind = ['io_error', true, false, ({ target, name, status, key }) => `${server(target)} failed at ${key === '' ? target.place : key} (${name}, HTTP ${status}). Try again later; the server's log says more.`];
 const conflict: Kind = ['io_error', true, false, ({ target, name, key }) => `Another request was at work on ${key} in ${target.place} (${name}). Try again.`];
 const corrupted: Kind = ['io_error', true, true, ({ target, name, key }) => `${key} in ${target.place} was damaged on its way (${name}). Try again; if this persists, check the network and the server.`];
-const unsupported: Kind = ['io_error', false, true, ({ target, name }) => `${server(target)} does not support a request that is needed (${name}). Use a server with conditional writes and multipart uploads.`];
+const unsupported: Kind = ['io_error', false, true, ({ target, name, text, header, key }) => {
+  const advice = header?.toLowerCase() === 'if-none-match' ? 'Use a server with conditional writes.' : 'Its manual, or its log, says why.';
+  const named = header === undefined ? name : `${name}, header ${header}`;
+  return `${server(target)} does not support a request for ${key === '' ? target.place : key} that is needed (${named}${text === '' ? '' : `: ${text}`}). ${advice}`;
+}];
 const other: Kind = ['io_error', false, true, ({ target, name, status, key, text }) => `${server(target)} refused a request for ${key === '' ? target.place : key} (${name}, HTTP ${status ?? 'none'}): ${text}`];
 /** Not from the server, and nothing that is known: a request may have been on its way. */
 const strange: Kind = ['io_error', false, false, ({ target, key, name, text }) => `A request for ${key === '' ? target.place : key} failed in an unknown way (${name}): ${text}`];
@@ -77,7 +83,7 @@ export function s3Failure(cause: unknown, target: S3Target, key: string): S3Fail
   const headers = error.$response?.headers ?? {};
   const system = systemCode(cause);
   const name = nameOf(error, status, system);
-  const details: Details = { target, key, name, status, text: plainText(error), region: error.Region ?? headers['x-amz-bucket-region'] };
+  const details: Details = { target, key, name, status, text: plainText(error), region: error.Region ?? headers['x-amz-bucket-region'], header: error.Header };
   const [code, isRetryable, isDefinite, message] = kindOf(error, name, status, system);
   const data = { key, place: target.place, ...(status !== undefined && { status }), serverCode: name, ...(error.$metadata?.requestId !== undefined && { requestId: error.$metadata.requestId }) };
   return {

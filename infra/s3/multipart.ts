@@ -23,12 +23,12 @@ interface MultipartJob {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Uploads a large object in parts, several at a time, each with a checksum. The object appears when all are there; a failed upload is taken back. */
+/** Uploads a large object in parts, several at a time, each with a checksum where the server knows them. The object appears when all are there; a failed upload is taken back. */
 export async function uploadInParts(job: MultipartJob): Promise<void> {
   const { sdk, client, target } = job.connection;
   const at = { Bucket: target.bucket, Key: job.fullKey };
   const nonce = randomUUID();
-  const begun = await job.run(() => client.send(new sdk.CreateMultipartUploadCommand({ ...at, ChecksumAlgorithm: 'CRC32', Metadata: { [UPLOAD_ID]: nonce } }), sending(job.signal)), job.signal);
+  const begun = await job.run(() => client.send(new sdk.CreateMultipartUploadCommand({ ...at, ...checksumOf(job), Metadata: { [UPLOAD_ID]: nonce } }), sending(job.signal)), job.signal);
   const upload = { ...at, UploadId: begun.UploadId! };
   let isComplete = false;
   try {
@@ -39,6 +39,10 @@ export async function uploadInParts(job: MultipartJob): Promise<void> {
     // Nothing is lost when this fails: parts that were never put together are no object.
     if (!isComplete) await job.run(() => client.send(new sdk.AbortMultipartUploadCommand(upload))).catch(() => {});
   }
+}
+
+function checksumOf({ connection }: MultipartJob): { ChecksumAlgorithm?: 'CRC32' } {
+  return connection.hasChecksums ? { ChecksumAlgorithm: 'CRC32' } : {};
 }
 
 type UploadRef = { readonly Bucket: string; readonly Key: string; readonly UploadId: string };
@@ -92,8 +96,8 @@ async function sendParts(job: MultipartJob, upload: UploadRef): Promise<Complete
 
 async function sendPart(job: MultipartJob, upload: UploadRef, number: number, body: Uint8Array, signal: AbortSignal): Promise<CompletedPart> {
   const { sdk, client } = job.connection;
-  const sent = await job.run(() => client.send(new sdk.UploadPartCommand({ ...upload, PartNumber: number, Body: body, ContentLength: body.length, ChecksumAlgorithm: 'CRC32' }), sending(signal)), signal);
-  return { PartNumber: number, ETag: sent.ETag, ...(sent.ChecksumCRC32 !== undefined && { ChecksumCRC32: sent.ChecksumCRC32 }) };
+  const sent = await job.run(() => client.send(new sdk.UploadPartCommand({ ...upload, PartNumber: number, Body: body, ContentLength: body.length, ...checksumOf(job) }), sending(signal)), signal);
+  return { PartNumber: number, ETag: sent.ETag, ...(job.connection.hasChecksums && sent.ChecksumCRC32 !== undefined && { ChecksumCRC32: sent.ChecksumCRC32 }) };
 }
 
 /** A repeat after a lost reply finds the upload gone; then the object itself says whether it is ours. */

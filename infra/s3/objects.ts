@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { checkKey, checkPrefix, checkSmall, objectAborted, SINGLE_UPLOAD_BYTES_MAX, throwIfAborted, wrongSize } from '../../core/ports/object-store.ts';
@@ -23,6 +24,7 @@ interface PutCondition {
   readonly ObjectLockMode?: 'COMPLIANCE';
   readonly ObjectLockRetainUntilDate?: Date;
   readonly ChecksumAlgorithm?: 'SHA256';
+  readonly ContentMD5?: string;
 }
 
 /** Statuses that a HEAD gives for more than one reason. */
@@ -123,8 +125,9 @@ export class S3Objects implements ObjectStore {
   }
 
   createLocked(key: string, bytes: Uint8Array, untilMs: number, signal?: AbortSignal): Promise<'created' | 'exists'> {
-    // A request with a lock must have a checksum.
-    return this.#create(key, bytes, signal, { ObjectLockMode: 'COMPLIANCE', ObjectLockRetainUntilDate: new Date(untilMs), ChecksumAlgorithm: 'SHA256' });
+    // A request with a lock must have a checksum; the oldest kind is known to all servers.
+    const checksum = this.#connection.hasChecksums ? { ChecksumAlgorithm: 'SHA256' } as const : { ContentMD5: createHash('md5').update(bytes).digest('base64') };
+    return this.#create(key, bytes, signal, { ObjectLockMode: 'COMPLIANCE', ObjectLockRetainUntilDate: new Date(untilMs), ...checksum });
   }
 
   async #create(key: string, bytes: Uint8Array, signal: AbortSignal | undefined, lock: PutCondition): Promise<'created' | 'exists'> {

@@ -7,8 +7,8 @@ import type { S3Connection } from './client.ts';
 
 /** Single removals on their way at the same time. */
 const SINGLE_AT_ONCE = 8;
-/** What servers without DeleteObjects say, or those that want a checksum we don't send. */
-const NOT_SUPPORTED = new Set(['NotImplemented', 'MethodNotAllowed', 'MalformedXML', 'InvalidRequest', 'MissingContentMD5', 'InvalidDigest']);
+/** What servers without DeleteObjects say, or those that want another checksum than the SDK sends, or refuse the header of that one. */
+const NOT_SUPPORTED = new Set(['NotImplemented', 'MethodNotAllowed', 'MalformedXML', 'InvalidRequest', 'InvalidArgument', 'MissingContentMD5', 'InvalidDigest']);
 
 type Run = <T>(key: string, signal: AbortSignal | undefined, attempt: () => Promise<T>) => Promise<T>;
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import type { CreatedBackup, DrillReport, PruneReport, RepositoryFinding, VerifyRepositoryReport } from '../../core/backup/api.ts';
 import { lastProven } from '../../core/backup/notes/notes.ts';
+import { madeMsOf } from '../../core/backup/format/manifest.ts';
 import type { ManifestSummary } from '../../core/backup/format/manifest.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -38,8 +39,9 @@ export async function runBackupCreate({ options }: Input<typeof backupCreateOpti
       }))
     ))
   ));
-  const { manifest: { id, nodeId, createdMs, checkpoints }, report } = created;
-  if (json) line(io.stdout, JSON.stringify({ backupId: id, nodeId, createdAt: new Date(createdMs).toISOString(), logEnd: checkpoints.writer, ...report }));
+  const { manifest, report } = created;
+  const { id, nodeId, checkpoints } = manifest;
+  if (json) line(io.stdout, JSON.stringify({ backupId: id, nodeId, createdAt: new Date(madeMsOf(manifest)).toISOString(), logEnd: checkpoints.writer, ...report }));
   else showCreated(created, options, io);
   return EXIT.ok;
 }

@@ -86,7 +86,8 @@ function summaryText({ findings, proven, removed, redacted, uncovered, anchors, 
   const gone = removed + redacted === 0 ? '' : ` Scavenges removed ${counted(removed, 'record')}${redacted > 0 ? ` and redacted ${redacted.toLocaleString('en')}` : ''}, according to the receipts.`;
   const behind = uncovered === 0 ? '' : ` ${yellow(`Of these, ${counted(uncovered, 'record')} were removed since the newest anchor: no anchor covers their receipts.`)}`;
   const rest = logEnd > position ? ` The log continues to ${logEnd}, which no anchor covers yet.` : '';
-  return `${place}: ${verdict}. ${counted(proven, 'record')} below position ${position} are unchanged, by ${anchors} of ${counted(given, 'anchor')}.${gone}${behind}${rest}`;
+  const held = anchors === 0 ? red('No anchor holds, so that nothing is proven.') : `${counted(proven, 'record')}${anchors === given ? ` below position ${position}` : ''} are unchanged, by ${anchors} of ${counted(given, 'anchor')}.`;
+  return `${place}: ${verdict}. ${held}${gone}${behind}${rest}`;
 }
 
 async function verifyOneEvent(file: string, { anchor: anchorFile, until, json }: Options, io: Io): Promise<ExitCode> {

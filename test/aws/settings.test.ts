@@ -45,12 +45,12 @@ describe('the settings of functions', () => {
   });
 
   it.each([
-    [{ SERVER_BACKUP__REPOSITORY: 's3://bucket/some/prefix' }, 'lie in each other'],
-    [{ SERVER_BACKUP__REPOSITORY: 's3://bucket/some/prefix/backups' }, 'lie in each other'],
-    [{ SERVER_BACKUP__REPOSITORY: 's3://bucket' }, 'lie in each other'],
-    [{ SERVER_STORAGE: '/data/store', SERVER_BACKUP__REPOSITORY: '/data/store/backups' }, 'lie in each other'],
-    [{ SERVER_BACKUP__REPOSITORY: 's3://b' }, 'no name of a bucket'],
-    [{ SERVER_BACKUP__REPOSITORY: 's3://other', SERVER_BACKUP__KEY: 'c2hvcnQ=' }, /^(?!.*c2hvcnQ=).*SERVER_BACKUP__KEY is no key/],
+    [{ SERVER_BACKUP__REPOSITORY: 's3://bucket/some/prefix' }, 'are inside each other'],
+    [{ SERVER_BACKUP__REPOSITORY: 's3://bucket/some/prefix/backups' }, 'are inside each other'],
+    [{ SERVER_BACKUP__REPOSITORY: 's3://bucket' }, 'are inside each other'],
+    [{ SERVER_STORAGE: '/data/store', SERVER_BACKUP__REPOSITORY: '/data/store/backups' }, 'are inside each other'],
+    [{ SERVER_BACKUP__REPOSITORY: 's3://b' }, 'not a bucket name'],
+    [{ SERVER_BACKUP__REPOSITORY: 's3://other', SERVER_BACKUP__KEY: 'c2hvcnQ=' }, /^(?!.*c2hvcnQ=).*SERVER_BACKUP__KEY is not a repository key/],
     [{ SERVER_BACKUP__REPOSITORY: 's3://other', SERVER_BACKUP__EVERY_SEC: '1' }, 'SERVER_BACKUP__EVERY_SEC must be'],
   ])('refuse backups that would be lost with the data, or can\'t be made (%#)', (env, expected) => {
     expect(() => readSettings({ ...base, ...env })).toThrowError(expected);

@@ -9,6 +9,7 @@ import { copyOfObjects, expectShippedChunks, shipperOf } from '../support/backup
 import type { TestShipper } from '../support/backup/shipping-kit.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
+import { RecordWalk } from '../../core/log/format/record-walk.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 /** Backups that are made while log is shipped, by the node or from outside. */
@@ -58,6 +59,19 @@ async function latestEnd(): Promise<number> {
   return position;
 }
 
+it('promises of a piece behind which more is to come no later moment than that of its last record', async () => {
+  const from = log.end;
+  for (let i = 0; i < 8; i++) log.write(20, 900);
+  await shipping.shipper.tick();
+  const pieces = (await repository.shipped(first.id)).filter((piece) => piece.from >= from);
+  expect(pieces.length).toBeGreaterThan(1);
+  for (const piece of pieces) {
+    const walk = new RecordWalk(piece.from);
+    walk.push(await repository.readShipped(piece), () => true);
+    expect(piece.shippedMs).toBe(piece.to === log.end ? clock.nowMs() : Math.min(clock.nowMs(), walk.timeMs));
+  }
+});
+
 describe('shipping beside backups that are made from outside', () => {
   it('follows the newest in the next round that ships', async () => {
     const put = await begunBackup();
@@ -77,7 +91,7 @@ describe('shipping beside backups that are made from outside', () => {
     const plan = await chooseRestore(repository, { kind: 'latest' });
     expect([plan.manifest.id, plan.position]).toEqual([first.id, log.end]);
     expect(await chooseRestore(repository, { kind: 'latest' }, { allowDamaged: true })).toMatchObject({ manifest: { id: first.id }, position: log.end });
-    expect(await chooseRestore(repository, { kind: 'time', timeMs: Date.UTC(2040, 0) })).toMatchObject({ manifest: { id: first.id }, position: log.end });
+    expect(await chooseRestore(repository, { kind: 'time', timeMs: Date.UTC(2040, 0), orBefore: true })).toMatchObject({ manifest: { id: first.id }, position: log.end });
     // Within the newest, that one serves.
     expect(await chooseRestore(repository, { kind: 'position', position: second.checkpoints.writer })).toMatchObject({ manifest: { id: second.id } });
     await shipping.shipper.tick();

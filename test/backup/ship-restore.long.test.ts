@@ -179,7 +179,7 @@ describe('log that was shipped across chunks', () => {
     const seen = new Set<number>();
     for (let timeMs = TEST_NOW_MS; timeMs < clock.nowMs() + 2_000; timeMs += 1_700) {
       const target = new MemoryStorage();
-      const { position } = await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'time', timeMs } }));
+      const { position } = await restoreBackup(restoreOptions(repository, target, { choice: { kind: 'time', timeMs, orBefore: timeMs > clock.nowMs() } }));
       const restored = await logText(target);
       expect(restored).toEqual(source.slice(0, restored.length));
       expect(await verifyErrors(target)).toEqual([]);

@@ -89,12 +89,12 @@ describe('what the reference has and we have not', () => {
     const h = harness();
     await h.fill('s', { n: 1 });
     for (const accept of ['application/atom+xml', 'text/xml', 'application/vnd.eventstore.event+xml', 'application/xml;q=0.9, text/html']) {
-      for (const path of ['/streams/s', '/streams/s/0', '/streams/$all', '/info']) expect((await h.get(path, accept)).json()).toMatchObject({ code: expect.stringMatching(/^not_/), detail: expect.stringMatching(/^XML is not spoken here/) });
+      for (const path of ['/streams/s', '/streams/s/0', '/streams/$all', '/info']) expect((await h.get(path, accept)).json()).toMatchObject({ code: expect.stringMatching(/^not_/), detail: expect.stringMatching(/^XML is not supported/) });
     }
-    for (const format of ['xml', 'atom', 'ATOM', 'atomsvc']) expect((await h.get(`/streams/s?format=${format}`)).json()).toMatchObject({ code: 'not_acceptable', detail: expect.stringMatching(/^XML is not spoken here/) });
+    for (const format of ['xml', 'atom', 'ATOM', 'atomsvc']) expect((await h.get(`/streams/s?format=${format}`)).json()).toMatchObject({ code: 'not_acceptable', detail: expect.stringMatching(/^XML is not supported/) });
     expect((await h.get('/streams/s', 'image/png')).json().detail).toMatch(/^This is available as/);
     for (const type of ['application/vnd.eventstore.events+xml', 'text/xml', 'application/xml; charset=utf-8']) {
-      expect(await h.send('POST', '/streams/s', { 'content-type': type, 'es-eventtype': 'x' }, '<a/>')).toMatchObject({ status: 415, text: expect.stringContaining('XML is not spoken here') });
+      expect(await h.send('POST', '/streams/s', { 'content-type': type, 'es-eventtype': 'x' }, '<a/>')).toMatchObject({ status: 415, text: expect.stringContaining('XML is not supported') });
     }
     expect((await h.send('POST', '/streams/s', { 'content-type': 'image/png' }, 'x')).json().detail).toMatch(/^Content-Type/);
   });

@@ -68,6 +68,14 @@ describe('skua proof', () => {
     expect(await run('proof', 'verify', '--db', at('restored'), '--anchor', at('anchors.jsonl'))).toMatchObject({ code: 1, out: expect.stringMatching(/wrong +\S/) });
   });
 
+  it('proves nothing by an anchor that does not hold', async () => {
+    const anchor = JSON.parse(readFileSync(at('anchor.json'), 'utf8')) as object;
+    writeFileSync(at('of-another.json'), JSON.stringify({ ...anchor, chain: '0f'.repeat(16) }));
+    const { code, out } = await run('proof', 'verify', '--db', at('data'), '--anchor', at('of-another.json'));
+    expect({ code, out }).toEqual({ code: 1, out: expect.stringMatching(/is of another chain, (?:0f){16}.*\n.*1 thing wrong\. No anchor holds, so that nothing is proven\./) });
+    expect(out).not.toContain('are as they were');
+  });
+
   it('says what is wrong with what it is given', async () => {
     expect(await run('proof', 'verify', '--db', at('data'))).toMatchObject({ code: 2, err: expect.stringContaining('--anchor') });
     expect(await run('proof', 'verify', '--db', at('data'), '--event', 'x', '--anchor', 'x')).toMatchObject({ code: 2 });

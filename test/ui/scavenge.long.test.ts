@@ -185,7 +185,7 @@ atNode('scavenges', (ui, node) => {
     await sees(page, 'Name a stream, or give ids of events.');
     await page.getByLabel('Event ids').fill('not-an-id');
     await page.getByRole('button', { name: 'Start the proof' }).click();
-    await sees(page, /“not-an-id” is no id of an event/);
+    await sees(page, /“not-an-id” is not an event id/);
     await page.getByLabel('Event ids').fill('');
     await page.getByRole('textbox', { name: 'Stream' }).fill('to-be-erased');
     await page.getByRole('button', { name: 'Start the proof' }).click();

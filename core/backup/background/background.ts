@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Schedule } from '../../ports/schedule.ts';
 import type { Repository } from '../repository/api.ts';
-import { logEndOf } from '../format/manifest.ts';
+import { logEndOf, madeMsOf } from '../format/manifest.ts';
 import { lastProven } from '../notes/notes.ts';
 import type { BaseReason, Shipper } from '../shipper/shipper.ts';
 import type { NodeBackups } from '../backups/backups.ts';
@@ -156,7 +156,7 @@ export class RepositoryWatch {
 
   /** A backup of this node was made. */
   made({ id, createdMs, logEnd }: NewestBackup): void {
-    if (createdMs >= (this.#newest?.createdMs ?? createdMs)) this.#newest = { id, createdMs, logEnd };
+    if (logEnd >= (this.#newest?.logEnd ?? logEnd)) this.#newest = { id, createdMs, logEnd };
   }
 
   /** A drill has passed. */
@@ -180,8 +180,8 @@ export class RepositoryWatch {
     try {
       const repository = await open();
       const newest = await repository.newestOf(nodeId);
-      if ((newest?.createdMs ?? null) !== this.newestMs) onNewer?.();
-      this.#newest = newest === null ? null : { id: newest.id, createdMs: newest.createdMs, logEnd: logEndOf(newest) };
+      if (newest?.id !== this.#newest?.id) onNewer?.();
+      this.#newest = newest === null ? null : { id: newest.id, createdMs: madeMsOf(newest), logEnd: logEndOf(newest) };
       this.#provenMs = (await lastProven(repository))?.provenMs ?? null;
       if (this.#failures > 0) log.info('the backup repository is available again', { repository: repository.place, failures: this.#failures });
       this.#failures = 0;

@@ -158,11 +158,12 @@ async function backUpFiles(options: CreateBackupOptions, id: string, previous: M
     if (held !== undefined && IMMUTABLE.has(file.kind)) options.onFile?.(held);
   });
   const { nodeId, chunkSizeBytes, checkpoints } = snapshot;
-  const createdMs = Math.max(Math.floor(snapshot.takenMs), (previous?.createdMs ?? 0) + 1);
+  const madeMs = Math.floor(snapshot.takenMs);
+  const createdMs = Math.max(madeMs, (previous?.createdMs ?? 0) + 1);
   const ofKinds = (...kinds: SnapshotFile['kind'][]) => others.filter((_, i) => kinds.includes(files[i]!.kind));
   const proofs = ofKinds('proof') as ManifestProof[];
   return {
-    format: 1, id, nodeId, createdMs, cause: options.cause, chunkSizeBytes, checkpoints,
+    format: 1, id, nodeId, createdMs, ...(madeMs < createdMs - 1 && { madeMs }), cause: options.cause, chunkSizeBytes, checkpoints,
     chunks: chunks.filter((chunk) => chunk !== undefined), tail,
     index: await indexOf(options, files, ofKinds('index-map', 'existence-checkpoint', 'existence-filter', 'index-table', 'bloom-filter')),
     scavengeDb: databaseOf(ofKinds('scavenge-database')),

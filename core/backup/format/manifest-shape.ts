@@ -81,10 +81,14 @@ export const draftFileShape: Shape<ManifestFile> = (value, member) => {
 const index = record<ManifestIndex>({ commitCheckpoint: whole(-1), files: listOf(indexFile, INDEX_FILES_MAX) });
 
 export const manifestShape: Shape<Manifest> = also(record<Manifest>({
-  format: oneOf(1), id: uuid, nodeId: uuid, createdMs: moment, cause: oneOf('manual', 'scheduled', 'shipping'), chunkSizeBytes: whole(1, CHUNK_BYTES_MAX), checkpoints: checkpointsShape,
+  format: oneOf(1), id: uuid, nodeId: uuid, createdMs: moment, madeMs: optional(moment), cause: oneOf('manual', 'scheduled', 'shipping'), chunkSizeBytes: whole(1, CHUNK_BYTES_MAX), checkpoints: checkpointsShape,
   chunks: listOf(chunk, CHUNK_COUNT_MAX), tail: orNull(tail), index: orNull(index), scavengeDb: orNull(record<ManifestFile>(file(pathOf((path) => path === DATABASE_PATH, `"${DATABASE_PATH}"`)))),
   proofs: optional(listOf(record<ManifestProof>({ ...file(pathOf(isProofPath, 'the name of a file of the chain of hashes')), head: hexDigits(2 * PROOF_HEAD_BYTES, 0) }), PROOFS_MAX)),
-}), (manifest) => wrongPlace(manifest) ?? wrongTail(manifest) ?? namedTwice(manifest));
+}), (manifest) => wrongTime(manifest) ?? wrongPlace(manifest) ?? wrongTail(manifest) ?? namedTwice(manifest));
+
+function wrongTime({ createdMs, madeMs = 0 }: Manifest): Wrong | null {
+  return madeMs <= createdMs ? null : { member: 'madeMs', why: `is ${madeMs}, behind createdMs, ${createdMs}` };
+}
 
 /** Chunks follow one another from the first on, each under a name of its own number. */
 function wrongPlace({ chunks, tail: last }: Manifest): Wrong | null {

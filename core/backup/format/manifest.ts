@@ -10,8 +10,10 @@ export interface Manifest {
   readonly id: string;
   /** `node-id` of the directory that was backed up. */
   readonly nodeId: string;
-  /** When the end of the log was taken; everything acknowledged before is in the backup. */
+  /** When the end of the log was taken, everything acknowledged before which is in the backup; behind that of the backup of the node before, whatever the clock says. */
   readonly createdMs: number;
+  /** When the end of the log was taken by the clock, where that lies before the backup of the node before. */
+  readonly madeMs?: number;
   /** Why it was made: by hand, by the schedule of a node, or because shipping needed a new base. */
   readonly cause: 'manual' | 'scheduled' | 'shipping';
   readonly chunkSizeBytes: number;
@@ -89,6 +91,7 @@ export interface ManifestIndex {
 export interface ManifestSummary {
   readonly id: string;
   readonly nodeId: string;
+  /** When it was made, by the clock: backups of a node follow one another in the order of their manifests, not of this. */
   readonly createdMs: number;
   readonly cause: Manifest['cause'];
   /** End of the log, and end of what was shipped after it, equal when nothing was. */
@@ -107,6 +110,7 @@ export interface ShippedPiece {
   readonly previousEnd?: number;
   readonly from: number;
   readonly to: number;
+  /** All that was acknowledged until then stands before `to`. */
   readonly shippedMs: number;
 }
 
@@ -115,6 +119,11 @@ export interface ManifestKey {
   readonly key: string;
   readonly id: string;
   readonly createdMs: number;
+}
+
+/** When a backup was made, by the clock of the node. Its `createdMs` says where it stands among the node's backups. */
+export function madeMsOf({ createdMs, madeMs = createdMs }: Pick<Manifest, 'createdMs' | 'madeMs'>): number {
+  return madeMs;
 }
 
 /** End of the log that a manifest holds. */
@@ -143,9 +152,19 @@ export function sizeOf(manifest: Manifest): number {
 }
 
 export function summaryOf(manifest: Manifest, shipped: { readonly to: number; readonly shippedMs: number } | null): ManifestSummary {
-  const { id, nodeId, createdMs, cause } = manifest;
+  const { id, nodeId, cause } = manifest;
+  const createdMs = madeMsOf(manifest);
   const logEnd = logEndOf(manifest);
   return { id, nodeId, createdMs, cause, logEnd, shippedEnd: shipped?.to ?? logEnd, shippedMs: shipped?.shippedMs ?? createdMs, sizeBytes: sizeOf(manifest) };
+}
+
+/** Backups whose keys are in descending order, those of each node left in it, and among nodes the one first that was made last. */
+export function newestFirst(descending: readonly ManifestSummary[]): ManifestSummary[] {
+  const nodes = [...Map.groupBy(descending, ({ nodeId }) => nodeId).values()].map((ofNode) => ofNode.reverse());
+  return descending.map(() => {
+    const next = nodes.reduce((best, ofNode) => ((ofNode.at(-1)?.createdMs ?? -Infinity) > (best.at(-1)?.createdMs ?? -Infinity) ? ofNode : best));
+    return next.pop()!;
+  });
 }
 
 /**

@@ -11,7 +11,7 @@ import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../../scav
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import { timestampText } from '../../base/time.ts';
 import type { Repository } from '../repository/api.ts';
-import { blobsOf } from '../format/manifest.ts';
+import { blobsOf, madeMsOf } from '../format/manifest.ts';
 import type { Manifest, ShippedPiece } from '../format/manifest.ts';
 import { runningBackups } from '../notes/notes.ts';
 import type { RunningBackup } from '../notes/notes.ts';
@@ -64,7 +64,7 @@ export async function* proveErasedInRepository(options: ProveErasedInRepositoryO
     const files = filesOfBackup(repository, manifest, await repository.shipped(id));
     for (const [path, blob] of singleBlobs(manifest)) if (searched.has(blob)) files.delete(path);
     for (const { blob } of blobsOf(manifest)) searched.add(blob);
-    yield* searchIn(options, new PartStorage(files), `backup ${id} of ${timestampText(manifest.createdMs, 0)}`, sum, bytesTotal);
+    yield* searchIn(options, new PartStorage(files), `backup ${id} of ${timestampText(madeMsOf(manifest), 0)}`, sum, bytesTotal);
     if (sum.traces > before) places.push({ kind: 'backup', backupId: id, nodeId, isNewest, traces: sum.traces - before });
   }
   const unused = new Map<string, readonly Part[]>();

@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Repository } from '../repository/api.ts';
-import { aheadOfNewest, blobsOf } from '../format/manifest.ts';
+import { aheadOfNewest, blobsOf, madeMsOf } from '../format/manifest.ts';
 import { SHIPPED, UNREFERENCED_KEY } from '../format/keys.ts';
 import type { Manifest, ManifestSummary } from '../format/manifest.ts';
 import { mapOf, moment, record } from '../../base/shape.ts';
@@ -106,7 +106,7 @@ function decide(manifests: readonly Manifest[], summaries: readonly ManifestSumm
   };
   const removed = manifests.flatMap((manifest) => {
     const why = whyOf(manifest);
-    return why === null ? [] : [{ id: manifest.id, createdMs: manifest.createdMs, why }];
+    return why === null ? [] : [{ id: manifest.id, createdMs: madeMsOf(manifest), why }];
   });
   for (const { id } of removed) kept.delete(id);
   return { kept, removed };
@@ -178,8 +178,8 @@ async function pruneBlobs(parts: PruneBlobsParts): Promise<PrunedBlobs> {
   const bytes = new Map<string, number>();
   for await (const { id, storedBytes } of repository.blobs()) {
     if (needed.has(id)) continue;
-    // A mark that stays when this prune may remove nothing: the next one then does, whatever it is asked for.
-    seen[id] = isErased ? AT_ONCE : (before[id] ?? nowMs);
+    // Of a clock that was ahead nothing is left to wait for. A mark that stays when this prune may remove nothing: the next one then does, whatever it is asked for.
+    seen[id] = isErased ? AT_ONCE : Math.min(before[id] ?? nowMs, nowMs);
     bytes.set(id, storedBytes);
   }
   const due = Object.keys(seen).filter((id) => nowMs - seen[id]! >= UNREFERENCED_MS);

@@ -1,4 +1,4 @@
-import { logEndOf } from '../format/manifest.ts';
+import { logEndOf, madeMsOf } from '../format/manifest.ts';
 import type { Manifest, ManifestChunk } from '../format/manifest.ts';
 
 /** How many backups of a node stay: the last ones, and the last of each of so many hours, days and weeks (UTC) that have any. */
@@ -13,6 +13,7 @@ interface Retained {
   readonly id: string;
   readonly nodeId: string;
   readonly createdMs: number;
+  readonly madeMs?: number;
 }
 
 const HOUR_MS = 3_600_000;
@@ -39,15 +40,15 @@ export function retained(backups: readonly Retained[], retention: Retention): Se
   return kept;
 }
 
-/** Keeps the newest of each of the last `count` periods in which there are any. */
+/** Keeps the newest of each of the last `count` periods in which there are any. Where a clock was wrong for a while, they do not follow one another. */
 function keepOnePer(newestFirst: readonly Retained[], count: number, periodOf: (ms: number) => number, kept: Set<string>): void {
-  let period = NaN;
-  let left = count;
-  for (const { id, createdMs } of newestFirst) {
-    if (periodOf(createdMs) === period) continue;
-    if (left-- <= 0) return;
-    period = periodOf(createdMs);
-    kept.add(id);
+  const periods = new Set<number>();
+  for (const backup of newestFirst) {
+    const period = periodOf(madeMsOf(backup));
+    if (periods.has(period)) continue;
+    if (periods.size === count) return;
+    periods.add(period);
+    kept.add(backup.id);
   }
 }
 

@@ -1,10 +1,11 @@
-import { SkuaError } from '../../base/errors.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { isOfKind, listKind } from '../../ports/object-kinds.ts';
 import type { OnStrangers } from '../../ports/object-kinds.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import { wrongText } from '../../base/shape.ts';
 import { MANIFESTS } from '../format/keys.ts';
 import { manifestShape } from '../format/manifest-shape.ts';
+import { madeMsOf } from '../format/manifest.ts';
 import type { Manifest, ManifestKey } from '../format/manifest.ts';
 import { damaged, decodeObject, encodeObject } from './objects.ts';
 import type { TextCodec } from './objects.ts';
@@ -71,13 +72,31 @@ export class Manifests {
     return manifest;
   }
 
-  /** `latest` is the newest. Rejects with `backup_not_found`. */
+  /** `latest` is the newest: of the newest ones of all nodes the one that was made last. Rejects with `backup_not_found`. */
   async find(id: string): Promise<Manifest> {
     const keys = await this.keys();
     const key = id === 'latest' ? keys.at(-1) : keys.find((other) => other.id === id);
-    const manifest = key === undefined ? null : await this.read(key);
+    const found = key === undefined ? null : await this.read(key);
+    const manifest = found !== null && id === 'latest' ? await this.#madeLast(found, keys) : found;
     if (manifest === null) throw backupNotFound(this.#objects.place, id);
     return manifest;
+  }
+
+  /** Where the clock of a node was ahead for a while, its keys are later than those of other nodes, and than its backups. */
+  async #madeLast(last: Manifest, keys: readonly ManifestKey[]): Promise<Manifest> {
+    let best = last;
+    const seen = new Set([last.nodeId]);
+    for (const key of keys.slice(0, -1).reverse()) {
+      if (key.createdMs <= madeMsOf(best)) break;
+      const manifest = await this.read(key).catch((error: unknown) => {
+        if (isSkuaError(error, 'repository_damaged')) return null;
+        throw error;
+      });
+      if (manifest === null || seen.has(manifest.nodeId)) continue;
+      seen.add(manifest.nodeId);
+      if (madeMsOf(manifest) > madeMsOf(best)) best = manifest;
+    }
+    return best;
   }
 
   /** Gives the key under which it lies. */

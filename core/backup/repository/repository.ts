@@ -15,7 +15,7 @@ import type { ByteRange, ReaderWorld } from './blob-reader.ts';
 import { ContentChanged, measure, objectBytes, objectContent, PlainObject } from './blob-writer.ts';
 import type { BlobWorld } from './blob-writer.ts';
 import { BLOBS, isRepositoryKey, SHIPPED } from '../format/keys.ts';
-import { logEndOf, summaryOf } from '../format/manifest.ts';
+import { logEndOf, newestFirst, summaryOf } from '../format/manifest.ts';
 import type { BlobRef, Manifest, ManifestKey, ManifestSummary, ShippedPiece } from '../format/manifest.ts';
 import { backupNotFound, Manifests } from './manifests.ts';
 import { decodeObject, encodeObject, openRepositoryFile, whyAnotherRepository } from './objects.ts';
@@ -103,7 +103,7 @@ class ObjectRepository implements Repository {
         found[i] = null;
       }
     });
-    return found.filter((summary) => summary !== null).reverse();
+    return newestFirst(found.filter((summary) => summary !== null).reverse());
   }
 
   manifest(id: string): Promise<Manifest> { return this.#manifests.find(id); }

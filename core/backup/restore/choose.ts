@@ -1,7 +1,7 @@
-import { SkuaError } from '../../base/errors.ts';
+import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { timestampText } from '../../base/time.ts';
 import type { Repository } from '../repository/api.ts';
-import { aheadOfNewest } from '../format/manifest.ts';
+import { aheadOfNewest, madeMsOf } from '../format/manifest.ts';
 import type { Manifest, ManifestChunk, ManifestSummary, ShippedPiece } from '../format/manifest.ts';
 import { RecordWalk } from '../../log/format/record-walk.ts';
 import { chunkEnd, chunkStart, keptEnd, placeOf, stretches } from './places.ts';
@@ -16,8 +16,8 @@ export type RestoreChoice =
   /** The log up to a position, which must be a place where it can end. */
   | { readonly kind: 'position'; readonly position: number }
   /**
-   * The log up to the last write before the first record later than this, to the millisecond: milliseconds since 1970. Where that can't be had,
-   * `orBefore` takes as much of the log before it as can.
+   * The log up to the last write before the first record later than this, to the millisecond: milliseconds since 1970. Where that can't be had, or
+   * was not backed up yet, `orBefore` takes as much of the log before it as can. Warns where the clock was set back, so that there are records of that time behind.
    */
   | { readonly kind: 'time'; readonly timeMs: number; readonly orBefore?: boolean };
 
@@ -131,8 +131,8 @@ class Chooser {
     for (const summary of summaries) {
       const kept = await this.#keptOf(summary);
       const found = await findTime(this.#repository, kept, timeMs);
-      if (found.kind === 'at') return this.#plan(kept, found.position, summaries);
-      if (found.kind === 'all' && summary === summaries[0]) return this.#beyond(kept, summaries, timeMs);
+      if (found.kind === 'at') return this.#at(kept, found, timeMs, summaries);
+      if (found.kind === 'all' && summary === summaries[0]) return this.#beyond(kept, summaries, timeMs, orBefore);
       // Up to there everything is of that time or before.
       let position = 0;
       if (found.kind === 'all') position = await this.#endOf(kept);
@@ -166,15 +166,42 @@ class Chooser {
     return first;
   }
 
-  /** All of the newest backup is of that time: what was shipped behind one before it may be too. */
-  async #beyond(newest: Kept, summaries: readonly ManifestSummary[], timeMs: number): Promise<RestorePlan> {
-    const kept = await this.#furthest(summaries);
-    if (kept.manifest.id !== newest.manifest.id) {
-      const found = await findTime(this.#repository, kept, timeMs);
-      if (found.kind === 'all') return this.#plan(kept);
-      if (found.kind === 'at' && found.position >= keptEnd(newest)) return this.#plan(kept, found.position, summaries);
+  /** What of that time, or before, lies behind the place is not left out without a word. */
+  async #at(kept: Kept, { position, laterMs }: PlaceOfTime, timeMs: number, summaries: readonly ManifestSummary[]): Promise<RestorePlan> {
+    const plan = await this.#plan(kept, position, summaries);
+    try {
+      const end = await endOfEarlier(this.#repository, kept, position, timeMs);
+      if (end !== null) this.#warnings.push(`The clock was set back: behind position ${position} stand records of ${timestampText(laterMs, 0)}, and then such of ${timestampText(timeMs, 0)} or before again, up to position ${end}, which are not restored. A restore to that position (--to-position ${end}) has them, and all that stands between.`);
+    } catch (error) {
+      // That is no obstacle to what lies before it.
+      if (!isSkuaError(error, 'repository_damaged') && !isSkuaError(error, 'log_corrupt')) throw error;
+      this.#warnings.push(`Whether records of that time stand behind position ${position} as well, since the clock was set back, is not known: ${error.message}`);
     }
-    return this.#plan(newest);
+    return plan;
+  }
+
+  /** All of the newest backup is of that time: what was shipped behind one before it may be too. Later than all that was backed up nothing is known. */
+  async #beyond(newest: Kept, summaries: readonly ManifestSummary[], timeMs: number, orBefore: boolean): Promise<RestorePlan> {
+    const furthest = await this.#furthest(summaries);
+    let kept = newest;
+    if (furthest.manifest.id !== newest.manifest.id) {
+      const found = await findTime(this.#repository, furthest, timeMs);
+      if (found.kind === 'at' && found.position >= keptEnd(newest)) return this.#at(furthest, found, timeMs, summaries);
+      if (found.kind === 'all') kept = furthest;
+    }
+    const plan = await this.#plan(kept);
+    const lastMs = await this.#lastMoment(kept, plan.position, timeMs);
+    if (timeMs <= lastMs) return plan;
+    if (orBefore) return { ...plan, earlierMs: lastMs };
+    throw new SkuaError('not_restorable', `The log can't be restored to ${timestampText(timeMs, 0)}: it was backed up until ${timestampText(lastMs, 0)}, the last moment that can be had.`, { timeMs, belowMs: lastMs, aboveMs: null });
+  }
+
+  /** The last moment of which a backup holds all that was acknowledged, or a record. Nothing is read where `timeMs` is no later. */
+  async #lastMoment(kept: Kept, position: number, timeMs: number): Promise<number> {
+    let lastMs = kept.pieces.at(-1)?.shippedMs ?? madeMsOf(kept.manifest);
+    if (timeMs <= lastMs) return lastMs;
+    for (const { chunk, stretch } of stretches(this.#repository, kept)) lastMs = Math.max(lastMs, (chunk === null ? await lastTimeIn(stretch, position) : chunk.toMs) ?? lastMs);
+    return lastMs;
   }
 
   /** Where the log of a backup can end last. Pieces are whole records, but the last one may break off inside a write. */
@@ -272,12 +299,14 @@ async function lookAround({ from, to, content }: Stretch, position: number): Pro
   return { isEnd, below: below === 0 ? null : below, above };
 }
 
+/** The place behind the last write before the first later record, and the time of that record. */
+interface PlaceOfTime { readonly kind: 'at'; readonly position: number; readonly laterMs: number }
+
 /** What a backup says of a time. */
 type FoundTime =
   /** Everything in it is of that time or before. */
   | { readonly kind: 'all' }
-  /** The place behind the last write before the first later record. */
-  | { readonly kind: 'at'; readonly position: number }
+  | PlaceOfTime
   /** Already the first write has a later record; from `earliestMs` on it has none. Where it was scavenged, there may have been others before it. */
   | { readonly kind: 'before'; readonly earliestMs: number; readonly isScavenged: boolean }
   /** The place lies in a chunk that was scavenged. */
@@ -292,7 +321,7 @@ async function findTime(repository: Repository, kept: Kept, timeMs: number): Pro
     if (chunk !== null && (chunk.toMs === null || chunk.toMs <= timeMs)) continue;
     if (chunk?.isScavenged === true) {
       if ((chunk.fromMs ?? timeMs) <= timeMs) return { kind: 'scavenged', chunk };
-      return stretch.from === 0 ? { kind: 'before', earliestMs: chunk.fromMs!, isScavenged: true } : { kind: 'at', position: stretch.from };
+      return stretch.from === 0 ? { kind: 'before', earliestMs: chunk.fromMs!, isScavenged: true } : { kind: 'at', position: stretch.from, laterMs: chunk.fromMs! };
     }
     const found = await firstLater(stretch, timeMs);
     if (found !== null) return found;
@@ -303,10 +332,14 @@ async function findTime(repository: Repository, kept: Kept, timeMs: number): Pro
 async function firstLater({ from, content }: Stretch, timeMs: number): Promise<FoundTime | null> {
   const walk = new RecordWalk(from);
   let position = -1;
+  let laterMs = 0;
   let writeMs = -Infinity;
   const look = (): boolean => {
     writeMs = Math.max(writeMs, walk.timeMs);
-    if (position < 0 && walk.timeMs > timeMs) position = walk.before;
+    if (position < 0 && walk.timeMs > timeMs) {
+      position = walk.before;
+      laterMs = walk.timeMs;
+    }
     // The first write of all is read to its end, since its latest record says from when on something can be restored.
     if (position > 0 || (position === 0 && walk.endsWrite)) return false;
     if (walk.endsWrite) writeMs = -Infinity;
@@ -314,7 +347,37 @@ async function firstLater({ from, content }: Stretch, timeMs: number): Promise<F
   };
   for await (const bytes of content()) if (!walk.push(bytes, look)) break;
   if (position < 0) return null;
-  return position === 0 ? { kind: 'before', earliestMs: writeMs, isScavenged: false } : { kind: 'at', position };
+  return position === 0 ? { kind: 'before', earliestMs: writeMs, isScavenged: false } : { kind: 'at', position, laterMs };
+}
+
+/** Where the log can end behind the last record of this time, or before, that stands behind a later one from `position` on; null where there is none. */
+async function endOfEarlier(repository: Repository, kept: Kept, position: number, timeMs: number): Promise<number | null> {
+  for (const { chunk, stretch } of [...stretches(repository, kept)].reverse()) {
+    if (stretch.to <= position) return null;
+    if (chunk !== null && (chunk.fromMs === null || chunk.fromMs > timeMs)) continue;
+    const end = chunk?.isScavenged === true ? stretch.to : await endOfEarlierIn(stretch, position, timeMs);
+    if (end !== null) return end;
+  }
+  return null;
+}
+
+async function endOfEarlierIn({ from, content }: Stretch, position: number, timeMs: number): Promise<number | null> {
+  const walk = new RecordWalk(from);
+  let isBehind = from > position;
+  let isEarlier = false;
+  let end: number | null = null;
+  const look = (): boolean => {
+    if (walk.position <= position) return true;
+    if (walk.timeMs > timeMs) isBehind = true;
+    else if (isBehind) isEarlier = true;
+    if (walk.endsWrite && isEarlier) {
+      end = walk.position;
+      isEarlier = false;
+    }
+    return true;
+  };
+  for await (const bytes of content()) walk.push(bytes, look);
+  return end;
 }
 
 /** The first moment from `timeMs` on that a backup can serve, and whether all of it is of that moment or before. */

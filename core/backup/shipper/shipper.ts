@@ -3,9 +3,10 @@ import { equalBytes, gather } from '../../base/bytes.ts';
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Repository } from '../repository/api.ts';
-import { logEndOf } from '../format/manifest.ts';
+import { logEndOf, madeMsOf } from '../format/manifest.ts';
 import type { Manifest, ShippedPiece } from '../format/manifest.ts';
 import { nextChunk } from '../repository/shipped.ts';
+import { RecordWalk } from '../../log/format/record-walk.ts';
 import { goesOnAt, nextPiece } from '../../store/shippable-log/shippable-log.ts';
 import type { ShippableLog } from '../../store/api.ts';
 
@@ -136,7 +137,7 @@ export class Shipper {
   }
 
   async #shipAll(done: { shippedBytes: number }): Promise<BaseReason | null> {
-    const { log, repository: open, signal } = this.#parts;
+    const { log, repository: open, signal, clock } = this.#parts;
     const repository = await open();
     if (this.#place !== null && this.#toShip(this.#place) !== null && (await isSuperseded(this.#parts, repository, this.#place))) this.#place = null;
     if (this.#place === null) {
@@ -149,13 +150,17 @@ export class Shipper {
     const place = this.#place;
     for (;;) {
       if (!reaches(log, place.position)) return 'other';
+      const nowMs = clock.nowMs();
       const range = this.#toShip(place);
       if (range === null || place.pieces >= PIECES_HARD_MAX) break;
       if (signal?.aborted === true) return null;
       const bytes = await nextPiece(log, range.from, range.limit);
       if (bytes === null) return 'large';
+      // All that was acknowledged until then is shipped with it: of a piece behind which more is to come that is less.
+      const isLast = range.isLast && range.from + bytes.length === range.limit;
+      const shippedMs = isLast ? nowMs : Math.min(nowMs, lastTimeIn(bytes, range.from));
       await this.#pace.take(bytes.length);
-      if (!(await this.#ship(repository, place, range.from, bytes))) return 'other';
+      if (!(await this.#ship(repository, place, { from: range.from, shippedMs }, bytes))) return 'other';
       done.shippedBytes += bytes.length;
       await this.#noteReach(repository, place);
     }
@@ -163,18 +168,19 @@ export class Shipper {
   }
 
   /** What can be shipped next: all in one chunk. */
-  #toShip({ position }: ShippingPlace): { readonly from: number; readonly limit: number } | null {
+  #toShip({ position }: ShippingPlace): { readonly from: number; readonly limit: number; readonly isLast: boolean } | null {
     const { log } = this.#parts;
     const from = goesOnAt(log, position);
     if (from === null) return null;
-    const limit = Math.min(log.end, log.dataEnd(Math.floor(from / log.chunkSizeBytes)));
-    return from < limit ? { from, limit } : null;
+    const { end } = log;
+    const limit = Math.min(end, log.dataEnd(Math.floor(from / log.chunkSizeBytes)));
+    return from < limit ? { from, limit, isLast: limit === end } : null;
   }
 
   /** A backup that reached further before the newest was made is what a restore takes, until it is caught up with, or removed. */
   async #noteReach(repository: Repository, { manifest, position, shippedMs }: ShippingPlace): Promise<void> {
     const before = this.#reach;
-    const isBehind = before !== null && before.manifest.id !== manifest.id && before.position > position && before.shippedMs >= manifest.createdMs;
+    const isBehind = before !== null && before.manifest.id !== manifest.id && before.position > position && before.shippedMs >= madeMsOf(manifest);
     if (isBehind && (await repository.manifestsFrom(before.manifest))[0] === before.manifest.id) return;
     this.#reach = { manifest, position, shippedMs };
   }
@@ -190,10 +196,10 @@ export class Shipper {
   }
 
   /** False when another process has shipped something else there. */
-  async #ship(repository: Repository, place: ShippingPlace, from: number, bytes: Uint8Array): Promise<boolean> {
-    const { log, clock } = this.#parts;
+  async #ship(repository: Repository, place: ShippingPlace, { from, shippedMs }: Pick<ShippedPiece, 'from' | 'shippedMs'>, bytes: Uint8Array): Promise<boolean> {
+    const { log } = this.#parts;
     const manifestId = place.manifest.id;
-    const piece: ShippedPiece = { manifestId, ...(from !== place.position && { previousEnd: place.position }), from, to: from + bytes.length, shippedMs: clock.nowMs() };
+    const piece: ShippedPiece = { manifestId, ...(from !== place.position && { previousEnd: place.position }), from, to: from + bytes.length, shippedMs };
     const outcome = await repository.ship(piece, bytes).catch((error: unknown) => {
       if (isSkuaError(error, 'outcome_unknown')) return 'unknown' as const;
       throw error;
@@ -210,6 +216,13 @@ export class Shipper {
     place.pieces++;
     return true;
   }
+}
+
+/** Time of the last record of whole writes. */
+function lastTimeIn(bytes: Uint8Array, from: number): number {
+  const walk = new RecordWalk(from);
+  walk.push(bytes, () => true);
+  return walk.timeMs;
 }
 
 /** Bytes of log that are compared with what is in the repository when the shipper takes its place there. */
@@ -243,7 +256,7 @@ async function findPlace({ nodeId, log }: PlaceOwner, repository: Repository): P
   const position = last?.to ?? logEndOf(manifest);
   if (!reaches(log, position)) return 'other';
   if (last === undefined ? !(await endsAlike(log, repository, manifest)) : !(await isOurs(log, repository, last))) return 'other';
-  return { manifest, seen: new Set([manifest.id]), position, shippedMs: last?.shippedMs ?? manifest.createdMs, pieces: pieces.length };
+  return { manifest, seen: new Set([manifest.id]), position, shippedMs: last?.shippedMs ?? madeMsOf(manifest), pieces: pieces.length };
 }
 
 /** Backups are also made from outside, and removed: what is shipped has to follow the newest that is there. */

@@ -1,11 +1,15 @@
 import { i64 } from '../../base/bytes.ts';
 import { isSkuaError } from '../../base/errors.ts';
 import { fromHex, toHex } from '../../base/hex.ts';
+import { decodeText } from '../../base/text.ts';
+import { BLOCK_BYTES } from '../../cache/cache.ts';
+import { compareBlocks } from '../../log/block-sums/block-sums.ts';
+import { BLOCK_SUMS_FILE } from '../../log/format/block-sums-file.ts';
 import { type ChunkFileName, decodeHeader, HEADER_BYTES, parseChunkFileNames, takeInventory } from '../../log/format/chunk-format.ts';
 import { findLogEnd } from '../../log/log-end/log-end.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import { type Anchor, chainLink, chainStart, isSame, type Sha256 } from '../format/layout.ts';
+import { type Anchor, CHAIN_ID_BYTES, CHAIN_PATH, chainLink, chainStart, isHex, isSame, type Sha256 } from '../format/layout.ts';
 import { sha256By } from '../format/sha256.ts';
 import { Accumulated, leavesOf } from './verify-leaves.ts';
 import { type Receipts, readReceipts, type StateAt } from './verify-receipts.ts';
@@ -44,6 +48,8 @@ export interface VerifyProofOptions {
   readonly isStrict?: boolean;
 }
 
+/** Longest file `chain`. */
+const CHAIN_BYTES_MAX = 4_096;
 /** Findings that are told; all are counted. */
 const FINDINGS_MAX = 1_000;
 
@@ -74,6 +80,8 @@ interface ChunkWork {
   readonly covered: number;
   /** Anchors that are known not to hold; those that don't are added. */
   readonly broken: Set<Anchor>;
+  /** Takes those that did not hold by the hash of the records as they are. */
+  readonly failed: Anchor[];
 }
 
 class Verifying {
@@ -81,13 +89,17 @@ class Verifying {
   readonly #storage: Storage;
   readonly #options: VerifyProofOptions;
   readonly #sha256: Sha256;
-  /** Ascending by position. */
-  readonly #anchors: readonly Anchor[];
-  readonly #newest: Anchor;
-  readonly #chunkSize: number;
+  /** Ascending by position, without those of another chain once that of the directory is known. */
+  #anchors: readonly Anchor[];
+  #newest: Anchor;
+  #chunkSize: number;
   #receipts: Receipts | null = null;
   #logEnd = 0;
   #proven = 0;
+  /** Records that are to be proven by the next anchor that holds. */
+  #waiting = 0;
+  /** Up to where an anchor has held. */
+  #heldTo = 0;
   #removed = 0;
   #redacted = 0;
   #uncovered = 0;
@@ -110,6 +122,15 @@ class Verifying {
   }
 
   async *run(): AsyncGenerator<Said> {
+    const here = await this.#chainHere();
+    const own = here === null ? this.#anchors : this.#anchors.filter(({ chain }) => chain === here);
+    for (const { madeAt, chain, position } of this.#anchors.filter((anchor) => !own.includes(anchor))) {
+      yield finding('chain', null, position, `The anchor of ${madeAt} is of another chain, ${chain}, than that of this directory, ${here}: it speaks of another log, or a chain was begun anew here since.`);
+    }
+    if (own.length === 0) return;
+    this.#anchors = own;
+    this.#newest = own.at(-1)!;
+    this.#chunkSize = this.#newest.chunkSizeBytes;
     const start = chainStart(this.#sha256, fromHex(this.#newest.chain)!, this.#chunkSize);
     const broken = new Set<Anchor>();
     for (const anchor of this.#anchors) {
@@ -145,7 +166,9 @@ class Verifying {
         const upTo = Math.min(chunkEnd, Math.max(this.#newest.position, Math.min(this.#logEnd, chunkEnd)));
         const records = place === undefined ? [] : all.upTo(place, chunkEnd);
         if (place === undefined) yield finding('unreadable', null, number * this.#chunkSize, `There is no file of chunk ${number}.`);
-        link = yield* this.#chunk({ number, upTo, link, records, covered, broken });
+        const failed: Anchor[] = [];
+        link = yield* this.#chunk({ number, upTo, link, records, covered, broken, failed });
+        if (failed.length > 0 && place !== undefined) yield* this.#changedBlocks(place, failed[0]!);
         this.#bytesDone = Math.min(bytesTotal, chunkEnd);
         yield { kind: 'progress', bytesDone: this.#bytesDone, bytesTotal };
       }
@@ -161,7 +184,7 @@ class Verifying {
   }
 
   /** One logical chunk: its records beside its leaves and receipts. Answers its link. */
-  async *#chunk({ number, upTo, link: before, records, covered, broken }: ChunkWork): AsyncGenerator<Said, Uint8Array> {
+  async *#chunk({ number, upTo, link: before, records, covered, broken, failed }: ChunkWork): AsyncGenerator<Said, Uint8Array> {
     const start = number * this.#chunkSize;
     const end = start + this.#chunkSize;
     const tree = new Accumulated(this.#sha256);
@@ -174,9 +197,16 @@ class Verifying {
       const wrong: ProofFinding[] = [];
       for (let anchor = anchors[next]; anchor !== undefined && anchor.position <= position; anchor = anchors[++next]) {
         const link = chainLink(this.#sha256, before, start, anchor.position, tree.count, tree.root());
-        if (broken.has(anchor) || toHex(link) === anchor.link) continue;
+        if (broken.has(anchor)) continue;
+        if (toHex(link) === anchor.link) {
+          this.#heldTo = anchor.position;
+          this.#proven += this.#waiting;
+          this.#waiting = 0;
+          continue;
+        }
         broken.add(anchor);
-        wrong.push(finding('chain', null, anchor.position, `The hash over the records below position ${anchor.position} is not that of the anchor of ${anchor.madeAt}: something in chunk ${number} or earlier, or its hashes, was changed.`));
+        if (!leaves.isKnown) failed.push(anchor);
+        wrong.push(finding('chain', null, anchor.position, `The hash over the records below position ${anchor.position} is not that of the anchor of ${anchor.madeAt}: something in chunk ${number} or before it${this.#heldTo > 0 ? `, but behind position ${this.#heldTo}, up to which an anchor holds` : ''}, or its hashes, is not as it was.`));
       }
       return wrong;
     };
@@ -214,7 +244,7 @@ class Verifying {
         } else {
           yield* pass(position);
           tree.add(leaf);
-          if (position < this.#newest.position) this.#proven++;
+          if (position < this.#newest.position) this.#waiting++;
         }
       }
     }
@@ -231,12 +261,47 @@ class Verifying {
     return chainLink(this.#sha256, before, start, end, tree.count, tree.root());
   }
 
+  /**
+   * An anchor names no record of the chunk being written, whose leaves nobody has written down yet. The checksums of its blocks do, unless who
+   * changed a record has changed them, too.
+   */
+  async *#changedBlocks(place: ChunkPlace, { position }: Anchor): AsyncGenerator<ProofFinding> {
+    const blocks = await compareBlocks(this.#storage, place.name, this.#options.digests, async () => {});
+    const suspects = new Map(blocks.map((block) => [block, [] as number[]]));
+    const start = place.startNumber * this.#chunkSize;
+    const records = new ChunkRecords({ storage: this.#storage, sha256: this.#sha256, chunkSize: this.#chunkSize, logEnd: this.#logEnd });
+    let before: Found | null = null;
+    const look = (to: number): void => {
+      if (before === null || before.position < this.#heldTo) return;
+      for (let block = Math.floor(before.offset / BLOCK_BYTES); block * BLOCK_BYTES < to; block++) suspects.get(block)?.push(before.position);
+    };
+    try {
+      if (blocks.length === 0) return;
+      for await (const run of records.upTo(place, start + this.#chunkSize)) {
+        for (const record of run) {
+          if ('kind' in record || record.position >= position) continue;
+          look(record.offset);
+          before = record;
+        }
+      }
+      look(HEADER_BYTES + Math.min(position, this.#logEnd) - start);
+    } finally {
+      await records.close();
+    }
+    for (const [block, positions] of suspects) {
+      const [first] = positions;
+      if (first === undefined) continue;
+      const which = positions.length === 1 ? `The record at position ${first}` : `One or more of the ${positions.length} records at positions ${first} to ${positions.at(-1)}`;
+      yield finding('changed', place.name, first, `${which} of ${place.name} was changed: the bytes from offset ${block * BLOCK_BYTES} on differ from their checksum in ${BLOCK_SUMS_FILE}.`);
+    }
+  }
+
   /** A record that is there, and should be as one of the states. */
   *#present({ position, leaf, file, offset }: Found, state: StateAt): Generator<ProofFinding> {
     if (position >= this.#newest.position) return;
     const isLatest = isOf(leaf, state.latest);
     if (isOf(leaf, state.covered)) {
-      if (isSame(leaf, state.original)) this.#proven++;
+      if (isSame(leaf, state.original)) this.#waiting++;
       else this.#redacted++;
       return;
     }
@@ -302,6 +367,21 @@ class Verifying {
     yield* failures;
     if (order !== null && order >= 0 && order < this.#newest.position) yield finding('cut', 'truncate.chk', order, `truncate.chk tells the next start to truncate the log at ${order}, before the position ${this.#newest.position} of the anchor.`);
     if (this.#logEnd < this.#newest.position) yield finding('cut', null, this.#logEnd, `The log ends at position ${this.#logEnd}, before the position ${this.#newest.position} that the anchor covers.`);
+  }
+
+  /** The chain that the directory says it has; null where it says none, or nothing that can be read. */
+  async #chainHere(): Promise<string | null> {
+    if (await this.#storage.size(CHAIN_PATH) === null) return null;
+    const file = await this.#storage.open(CHAIN_PATH, 'read');
+    try {
+      const { chain } = JSON.parse(decodeText(await file.read(0, Math.min(file.size, CHAIN_BYTES_MAX)))) as { readonly chain?: unknown };
+      return isHex(chain, CHAIN_ID_BYTES) ? chain : null;
+    } catch (error) {
+      if (error instanceof SyntaxError) return null;
+      throw error;
+    } finally {
+      await file.close();
+    }
   }
 
   async #checkpoint(path: string): Promise<number | null> {

@@ -1,5 +1,6 @@
 import { createBackup } from '../../backup/create/create.ts';
 import { draftFileShape } from '../../backup/format/manifest-shape.ts';
+import { madeMsOf } from '../../backup/format/manifest.ts';
 import type { Manifest, ManifestChunk, ManifestFile } from '../../backup/format/manifest.ts';
 import { pruneRepository } from '../../backup/prune/prune.ts';
 import type { Repository } from '../../backup/repository/api.ts';
@@ -69,7 +70,8 @@ export class TickBackups {
     const repository = await open();
     try {
       // Another process may have made one.
-      this.#newestMs = (await repository.newestOf(manifest.storeId))?.createdMs ?? -Infinity;
+      const newest = await repository.newestOf(manifest.storeId);
+      this.#newestMs = newest === null ? -Infinity : madeMsOf(newest);
       return this.#isDue() ? await this.#claim(repository, deadlineMs) : 'not-due';
     } finally {
       await repository.close();
@@ -92,7 +94,7 @@ export class TickBackups {
         await draft.remove();
         return 'empty';
       }
-      this.#newestMs = made.createdMs;
+      this.#newestMs = madeMsOf(made);
     } catch (error) {
       await draft.release();
       if (!isSkuaError(error, 'aborted')) throw error;

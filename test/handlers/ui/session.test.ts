@@ -202,7 +202,7 @@ describe('without users', () => {
   test('nobody logs in, and /ui/session says so', async () => {
     const h = harness({ page: fakePage() });
     expect((await h.get(PATH)).json()).toMatchObject({ user: null, security: false, insecure: true, canLogOut: false, isOperator: true, isAdministrator: true });
-    expect((await h.send('POST', PATH, { ...JSON_TYPE, ...OURS }, '{"user":"kim","password":"x"}')).json()).toMatchObject({ code: 'bad_request', detail: expect.stringContaining('without users') });
+    expect((await h.send('POST', PATH, { ...JSON_TYPE, ...OURS }, '{"user":"kim","password":"x"}')).json()).toMatchObject({ code: 'bad_request', detail: expect.stringContaining('without security') });
     expect((await h.send('DELETE', PATH, OURS)).status).toBe(204);
   });
 

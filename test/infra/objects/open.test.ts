@@ -18,6 +18,10 @@ test.each(['', 's3://', 's3:///prefix', 's3://b', 's3://bucket/a//b', 's3://buck
   expect(() => parsePlace(text)).toThrow(expect.objectContaining({ code: 'bad_option' }));
 });
 
+test.each(['s3://base--usw2-az1--x-s3', 's3://point--usw2-az1--xa-s3/prefix'])('"%s" is a directory bucket, whose listing has no order', (text) => {
+  expect(() => parsePlace(text)).toThrow(expect.objectContaining({ code: 'bad_option', message: expect.stringContaining('directory bucket') }));
+});
+
 test.each(['127.0.0.1:9000', 'ftp://host', 'http://user:word@host', ''])('"%s" is no endpoint, and is not repeated', (endpoint) => {
   expect(() => parsePlace('s3://bucket', { endpoint })).toThrow(expect.objectContaining({ code: 'bad_option', message: expect.not.stringContaining('word') }));
 });

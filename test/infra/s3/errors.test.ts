@@ -34,7 +34,7 @@ const cases: Case[] = [
   { status: 502, code: 'BadGateway', expected: 'io_error', attempts: 6, says: /HTTP 502/ },
   { status: 409, code: 'OperationAborted', expected: 'io_error', attempts: 6, says: /Another request/ },
   { status: 400, code: 'RequestTimeout', expected: 'storage_unreachable', attempts: 6, says: /can't be reached/ },
-  { status: 501, code: 'NotImplemented', expected: 'io_error', attempts: 1, says: /conditional writes/ },
+  { status: 501, code: 'NotImplemented', expected: 'io_error', attempts: 1, says: /does not support a request/ },
   { status: 400, code: 'InvalidArgument', expected: 'io_error', attempts: 1, says: /InvalidArgument/ },
 ];
 

@@ -155,6 +155,12 @@ describe('a repository', () => {
     expect(await run('restore', '--from', at('repo'), '--db', at('inside'), '--to-position', String(Number(made['logEnd']) - 1))).toMatchObject({ code: 1, err: expect.stringMatching(/not_restorable.*nearest/) });
     expect(await run('restore', '--from', at('repo'), '--db', at('early'), '--to-time', '2000-01-01T00:00:00Z')).toMatchObject({ code: 1, err: expect.stringContaining('not_restorable') });
     expect(existsSync(at('early', 'writer.chk'))).toBe(false);
+    const late = ['restore', '--from', at('repo'), '--db', at('late'), '--to-time', '2999-01-01T00:00:00Z'];
+    const refused = await run(...late);
+    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/not_restorable.*the last moment that can be had\. For the one before, run .* --at-or-before/) });
+    expect(existsSync(at('late', 'writer.chk'))).toBe(false);
+    expect(await run(...late, '--at-or-before')).toMatchObject({ code: 0, out: expect.stringContaining('the nearest moment before it that can is') });
+    expect(await idsIn(at('late'), 's')).toEqual([...first, ...second]);
   });
 
   test('encrypted: the key is made once, needed everywhere, and never shown', async () => {
@@ -241,7 +247,7 @@ describe('a repository', () => {
     expect((await run('prove-erased', '--stream', 's', '--db', at('data'), '--key-file', at('key'))).code).toBe(2);
     expect((await run('backup', 'list', '--repository', at('nothing'))).code).toBe(3);
     expect(existsSync(at('nothing'))).toBe(false);
-    for (const words of [[], ['--from', at('repo')], ['--from', at('repo'), '--db', at('r'), '--to-time', 'noon'], ['--from', at('repo'), '--db', at('r'), '--to-position', '1', '--backup', 'x']]) expect((await run('restore', ...words)).code, words.join(' ')).toBe(2);
+    for (const words of [[], ['--from', at('repo')], ['--from', at('repo'), '--db', at('r'), '--to-time', 'noon'], ['--from', at('repo'), '--db', at('r'), '--to-time', '2026-02-30'], ['--from', at('repo'), '--db', at('r'), '--to-position', '1', '--backup', 'x']]) expect((await run('restore', ...words)).code, words.join(' ')).toBe(2);
     expect((await run('restore', '--from', at('nothing'), '--db', at('r'))).code).toBe(3);
     expect(await run('restore', '--from', at('repo'), '--db', at('r'), '--backup', '00')).toMatchObject({ code: 1, err: expect.stringContaining('backup_not_found') });
     expect(await run('restore', '--from', at('repo'), '--db', at('data'))).toMatchObject({ code: 4, err: expect.stringMatching(/directory_not_empty.*indexmap.*--force/) });
