@@ -12,8 +12,8 @@ import { appOf, goneOf, writerOf } from './http/context.ts';
 import { behindMembers, forwardedOf, LOG_END_HEADER, refuseUnheard } from './http/forwarded.ts';
 import { failedFor, Forwarding, notLeaderReply } from './forward.ts';
 import type { Passing } from './forward.ts';
-import { placesOf } from './http/places.ts';
-import type { Placed } from './http/places.ts';
+import { decisionsOf } from './http/places.ts';
+import type { Decided } from './http/places.ts';
 import { encoded } from './http/encoding.ts';
 import type { App, AppContext, Call, Reply } from './http/context.ts';
 import { isPresent } from './http/presence.ts';
@@ -29,7 +29,7 @@ export type { AppContext, AppOptions } from './http/context.ts';
 type Router = { fetch(call: Call, app: App): Promise<Reply | undefined> };
 
 const APPEND_METHODS = 'POST, DELETE, GET, OPTIONS';
-const APPEND: Placed = { place: 'writes', methods: APPEND_METHODS, access: 'stream' };
+const APPEND: Decided = { place: 'writes', methods: APPEND_METHODS, access: 'stream' };
 
 /** The whole HTTP interface as one function. It never rejects: every failure is a reply. */
 export function createApp(context: AppContext): (request: Request) => Promise<Response> {
@@ -37,7 +37,7 @@ export function createApp(context: AppContext): (request: Request) => Promise<Re
   const app = appOf(server === undefined || context.features?.cluster == null ? context : { ...context, server: behindMembers(server) });
   const edge: Edge = {
     app, router: createRouter(app), audit: app.audit === null ? null : new RequestAudit(app, app.audit),
-    forwarding: app.features.cluster == null ? null : new Forwarding(app, app.features.cluster, placesOf(routesOf(app), app.options.disableAtomPub ? null : APPEND)),
+    forwarding: app.features.cluster == null ? null : new Forwarding(app, app.features.cluster, decisionsOf(routesOf(app), app.options.disableAtomPub ? null : APPEND)),
   };
   const { server: { toResponse = webResponse }, options: { hstsSeconds } } = app;
   return async (request) => {
@@ -77,9 +77,9 @@ function refusedHost(call: Call, app: App): Reply | null | Promise<Reply | null>
 async function answerForwarded(call: Call, edge: Edge, epoch: number): Promise<Reply> {
   const { fence, log, patience } = edge.app.features.cluster!;
   const held = patience.beginPassedOn(call.forwarded!.atMs ?? null, goneOf(call, edge.app));
-  const reply = await fence.run(epoch, held, async (passage) => {
-    call.passage = passage;
-    if (!passage.isOpen) return notLeaderReply();
+  const reply = await fence.run(epoch, held, async (guard) => {
+    call.guard = guard;
+    if (!guard.isOpen) return notLeaderReply();
     return answer(call, edge);
   });
   return { ...reply, headers: { ...reply.headers, [LOG_END_HEADER]: String(log.end) } };
@@ -118,7 +118,7 @@ async function answerHere(call: Call, { app, router, audit, forwarding }: Edge):
     audit?.done(call, reply.status);
     return reply;
   } catch (thrown) {
-    const failed = failedFor(call.passage, thrown);
+    const failed = failedFor(call.guard, thrown);
     if (failed === null) return notLeaderReply();
     const { error } = failed;
     countRefusal(app, error);
@@ -151,7 +151,7 @@ function callOf(request: Request, app: App): Call {
   return {
     // HEAD is answered wherever GET is, and as GET is (RFC 9110 section 9.3.2), up to the body.
     request, method: request.method === 'HEAD' ? 'GET' : request.method, url, origin, path, branch: branchAt(path),
-    params: {}, query: {}, methods: '', principal: ANONYMOUS, countedAs: null, session: null, entered: null, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, passage: null, isLong: false, body: null,
+    params: {}, query: {}, methods: '', principal: ANONYMOUS, countedAs: null, session: null, entered: null, base: forwarded?.base ?? (isTrustedProxy === undefined || isTrustedProxy(request) ? null : origin), audited: null, forwarded, guard: null, isLong: false, body: null,
   };
 }
 

@@ -3,12 +3,12 @@ import { SkuaError } from '../core/base/errors.ts';
 import { enter, requireLogin } from './admission.ts';
 import { authenticate, findSession, provedCaller } from './authentication.ts';
 import { readBody } from './http/body.ts';
-import type { Passage, RequestParts } from './http/cluster.ts';
+import type { EpochGuard, RequestParts } from './http/cluster.ts';
 import { goneOf } from './http/context.ts';
 import type { App, Call, ClusterFeature, Reply } from './http/context.ts';
 import { FORWARDED_HEADER, forwardedText, isForOthers, LOG_END_HEADER, NOT_LEADER_HEADER, NOT_LEADER_STATUS } from './http/forwarded.ts';
 import { requiresLeader } from './http/headers.ts';
-import type { PlacesOf, Placed } from './http/places.ts';
+import type { DecisionsOf, Decided } from './http/places.ts';
 import { empty } from './http/reply.ts';
 import { baseOf } from './http/url.ts';
 
@@ -36,9 +36,9 @@ export interface Passing {
 export class Forwarding {
   readonly #app: App;
   readonly #cluster: ClusterFeature;
-  readonly #placeOf: PlacesOf;
+  readonly #placeOf: DecisionsOf;
 
-  constructor(app: App, cluster: ClusterFeature, placeOf: PlacesOf) {
+  constructor(app: App, cluster: ClusterFeature, placeOf: DecisionsOf) {
     this.#app = app;
     this.#cluster = cluster;
     this.#placeOf = placeOf;
@@ -62,7 +62,7 @@ export class Forwarding {
   }
 
   /** Rule 12 of core/cluster/README.md. */
-  async #leaderOnly(call: Call, { place, methods }: Placed): Promise<Reply | null> {
+  async #leaderOnly(call: Call, { place, methods }: Decided): Promise<Reply | null> {
     call.methods = methods;
     const leader = await this.#cluster.ask.leaderElsewhere(place === 'here');
     if (leader === null) return null;
@@ -70,7 +70,7 @@ export class Forwarding {
     return { ...moved, headers: { ...moved.headers, location: `${this.#cluster.forward.scheme}://${hostOf(leader)}${targetOf(call)}` } };
   }
 
-  async #forward(call: Call, { methods, access, audit, arrive = readBody }: Placed, passing: Passing): Promise<Reply | null> {
+  async #forward(call: Call, { methods, access, audit, arrive = readBody }: Decided, passing: Passing): Promise<Reply | null> {
     call.methods = methods;
     await unlessUnknown(async () => {
       call.principal = await authenticate(call, this.#app);
@@ -141,9 +141,9 @@ export function notLeaderReply(): Reply {
 }
 
 /** What a request that another member has passed on failed with, as its client is to be told; null where that member is to decide it, since nothing was done here. */
-export function failedFor(passage: Passage | null, error: unknown): { readonly error: unknown } | null {
-  if (passage === null || !isForOthers(error)) return { error };
-  if (!passage.hasWritten) return null;
+export function failedFor(guard: EpochGuard | null, error: unknown): { readonly error: unknown } | null {
+  if (guard === null || !isForOthers(error)) return { error };
+  if (!guard.hasWritten) return null;
   return { error: new SkuaError('commit_outcome_unknown', 'The leader changed during the request, and part of it was carried out: check the result and send it again.', {}, error) };
 }
 

@@ -164,6 +164,6 @@ function statusOf(status: number): number {
 
 function callOf({ path, request }: GrpcTransport): Call {
   return {
-    request, method: 'POST', url: path, origin: '', path, branch: PLAIN, params: {}, query: {}, methods: '', principal: ANONYMOUS, entered: null, countedAs: null, session: null, base: '', audited: null, forwarded: null, passage: null, isLong: false, body: null,
+    request, method: 'POST', url: path, origin: '', path, branch: PLAIN, params: {}, query: {}, methods: '', principal: ANONYMOUS, entered: null, countedAs: null, session: null, base: '', audited: null, forwarded: null, guard: null, isLong: false, body: null,
   };
 }

@@ -1,7 +1,7 @@
 import { toHex } from '../base/hex.ts';
 import { idParts, recordParts } from '../log/format.ts';
 import { BlockFile } from '../ports/block-file.ts';
-import { damageOf, documentParts, type FileFormat, type FormatWorld, lineParts, type LookedInto, note, type Part, section, wholeOf } from '../ports/file-format.ts';
+import { damageOf, documentParts, type FileFormat, type FormatWorld, lineParts, type Inspected, note, type Part, section, wholeOf } from '../ports/file-format.ts';
 import type { Shape } from '../base/shape.ts';
 import { decodeText } from '../base/text.ts';
 import { unreferencedShape } from './prune/prune.ts';
@@ -9,7 +9,7 @@ import { blobFile, openBlob, type ReaderWorld } from './repository/blob-reader.t
 import { decodeBlobHeader, HEADER_BYTES } from './format/blob-format.ts';
 import { REPOSITORY_KEY } from './format/keys.ts';
 import { manifestShape } from './format/manifest-shape.ts';
-import { intentShape, provenShape, suspectShape } from './notes/notes.ts';
+import { intentShape, testedShape, suspectShape } from './notes/notes.ts';
 import { decodeObject, type RepositoryFile, repositoryShape, SEALED_MAGIC, type Sealer, sealerOf } from './repository/objects.ts';
 import { openPiece, type ShippedWorld } from './repository/shipped.ts';
 
@@ -66,7 +66,7 @@ const BLOB: FileFormat = {
   parts: blobParts,
 };
 
-async function* blobParts(looked: LookedInto): AsyncGenerator<Part, void, undefined> {
+async function* blobParts(looked: Inspected): AsyncGenerator<Part, void, undefined> {
   const { key, file, world } = looked;
   const header = decodeBlobHeader((await file.read(0, HEADER_BYTES)).slice(), world.digests);
   const sealer = header?.isSealed === true ? await sealerIn(world) : null;
@@ -120,7 +120,7 @@ export const BACKUP_FORMATS: readonly FileFormat[] = [
   documentFormat('backup', 'manifest of a backup', /(?<=^|\/)manifests\/\d{15}-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, manifestShape),
   documentFormat('backup-intent', 'heartbeat of a running backup', /(?<=^|\/)active\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, intentShape),
   documentFormat('prune-intent', 'heartbeat of a running prune', /(?<=^|\/)pruning\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, intentShape),
-  documentFormat('proven-backup', 'backup tested by a drill', /(?<=^|\/)proven$/, provenShape),
+  documentFormat('proven-backup', 'backup tested by a drill', /(?<=^|\/)proven$/, testedShape),
   documentFormat('unreferenced-blobs', 'content that no backup needs', /(?<=^|\/)unreferenced$/, unreferencedShape),
   documentFormat('suspect-blobs', 'damaged content', /(?<=^|\/)suspect$/, suspectShape),
 ];

@@ -1,5 +1,5 @@
 import type { StorageFile } from '../ports/storage.ts';
-import { LoneReads } from './lone-reads.ts';
+import { RandomReads } from './lone-reads.ts';
 import type { Miss } from '../base/step.ts';
 
 /** Unit of caching in bytes. */
@@ -44,14 +44,14 @@ export class BlockCache {
   #lastBytes: Uint8Array = new Uint8Array(0);
   readonly #inFlight = new Map<number, Miss>();
   #spans: Span[] = [];
-  /** @internal */ readonly lone: LoneReads;
+  /** @internal */ readonly lone: RandomReads;
   /** Looks for a block, other than for the one that was asked for last, that were in the cache; and reads of storage. */
   hits = 0;
   misses = 0;
 
   constructor(capacityBytes: number) {
     this.#capacityBytes = Math.max(capacityBytes, 64 * BLOCK_BYTES);
-    this.lone = new LoneReads(Math.floor(this.#capacityBytes / BLOCK_BYTES));
+    this.lone = new RandomReads(Math.floor(this.#capacityBytes / BLOCK_BYTES));
   }
 
   get usedBytes(): number { return this.#usedBytes; }

@@ -14,7 +14,7 @@ const FILES = 4_096;
  * for each. A place that is asked for again soon belongs in the cache, which is how a small stream that is read again
  * and again gets there.
  */
-export class LoneReads {
+export class RandomReads {
   /** How many reads ago is soon. */
   readonly #window: number;
   readonly #places = new Float64Array(SLOTS).fill(-1);

@@ -40,7 +40,7 @@ export interface MemberLog {
   /** Takes in what others have committed: asks the bucket once. */
   refresh(): Promise<void>;
   /** Resolves when it was proved, at most `ageMs` ago, that nobody had committed beyond `applied`; asks the bucket where the last proof is older. */
-  proveFresh(ageMs: number): Promise<void>;
+  confirmFresh(ageMs: number): Promise<void>;
   /** Takes in commits as `CommitsReply` has them. What is not the next one, or is known, is passed over. Resolves with `applied`. */
   takePushed(bytes: Uint8Array): Promise<number>;
   /** The commits of the log from this number on as `CommitsReply` has them, up to `bytesMax` but at least one; empty when there is none yet, null when they are not at hand. */

@@ -1,7 +1,7 @@
 import { i64 } from '../base/bytes.ts';
 import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { scrubbedParts } from '../log/format.ts';
-import { damageOf, DOCUMENT_BYTES_MAX, type FileFormat, lineParts, type LookedInto, type Part, section, wholeOf } from '../ports/file-format.ts';
+import { damageOf, DOCUMENT_BYTES_MAX, type FileFormat, lineParts, type Inspected, type Part, section, wholeOf } from '../ports/file-format.ts';
 import { decodeText } from '../base/text.ts';
 import { isLineSound, isTooCorrupt, LINE_BYTES, readBloomHeader } from './format/bloom.ts';
 import { parseIndexMap } from './format/index-map.ts';
@@ -20,7 +20,7 @@ const TABLE: FileFormat = {
   parts: tableParts,
 };
 
-async function* tableParts({ file, key, world: { digests } }: LookedInto): AsyncGenerator<Part, void, undefined> {
+async function* tableParts({ file, key, world: { digests } }: Inspected): AsyncGenerator<Part, void, undefined> {
   const { shape, wrong } = await shapeOrGuess(key, file);
   if (shape === null) throw wrong;
   yield section('table', { version: shape.version, entries: shape.entries, midpoints: shape.midpoints, entryBytes: shape.entryBytes });
@@ -48,7 +48,7 @@ async function* tableParts({ file, key, world: { digests } }: LookedInto): Async
 }
 
 /** The shape of a table; where its end is damaged, as many entries as there may be. */
-async function shapeOrGuess(path: string, file: LookedInto['file']): Promise<{ readonly shape: TableShape | null; readonly wrong: unknown }> {
+async function shapeOrGuess(path: string, file: Inspected['file']): Promise<{ readonly shape: TableShape | null; readonly wrong: unknown }> {
   try {
     return { shape: await shapeOf(path, file), wrong: null };
   } catch (error) {
@@ -67,7 +67,7 @@ const BLOOM: FileFormat = {
 
 const EXISTENCE: FileFormat = { kind: 'existence-filter', title: 'stream existence filter', names: [/(?<=^|\/)streamExistenceFilter\.dat$/], parts: filterParts };
 
-async function* filterParts({ file }: LookedInto): AsyncGenerator<Part, void, undefined> {
+async function* filterParts({ file }: Inspected): AsyncGenerator<Part, void, undefined> {
   const head = await file.read(0, LINE_BYTES);
   const header = readBloomHeader(head, file.size);
   if (header === null) throw filterCorrupt(file.path, `has an invalid header, or one that does not match its ${file.size} bytes`, 0);

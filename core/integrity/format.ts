@@ -5,7 +5,7 @@ import { guidToText } from '../base/guid.ts';
 import { recordPart } from '../log/format.ts';
 import { FRAME_BYTES, isRecordLength, RecordFrame } from '../log/format/records.ts';
 import type { Digest } from '../ports/digests.ts';
-import { damageOf, documentParts, type Fields, type FileFormat, type FormatWorld, jsonOf, lineParts, type LookedInto, type Part, section, wholeOf } from '../ports/file-format.ts';
+import { damageOf, documentParts, type Fields, type FileFormat, type FormatWorld, jsonOf, lineParts, type Inspected, type Part, section, wholeOf } from '../ports/file-format.ts';
 import { decodeText } from '../base/text.ts';
 import { ANCHOR_FORMAT, CHAIN_FORMAT, CHAIN_PATH, type ChainFile, CUT, decodeLeavesHeader, decodeReceiptHeader, EVENT_FORMAT, HASH_BYTES, isSame, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, NO_LEAF, parseAnchor, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, REWRITTEN, VOID } from './format/layout.ts';
 import { sha256By } from './format/sha256.ts';
@@ -69,7 +69,7 @@ const RECEIPT: FileFormat = {
 };
 
 interface Entries {
-  readonly file: LookedInto['file'];
+  readonly file: Inspected['file'];
   readonly from: number;
   readonly entryBytes: number;
   /** As the header has it. */

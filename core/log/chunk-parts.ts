@@ -3,7 +3,7 @@ import { BlockCache } from '../cache/cache.ts';
 import { untilHit } from '../base/step.ts';
 import { isSkuaError } from '../base/errors.ts';
 import { guidToText } from '../base/guid.ts';
-import { damageOf, type LookedInto, note, type Part, section } from '../ports/file-format.ts';
+import { damageOf, type Inspected, note, type Part, section } from '../ports/file-format.ts';
 import type { StorageFile } from '../ports/storage.ts';
 import { type ChunkFooter, type ChunkHeader, decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual } from './format/chunk-format.ts';
 import { ChunkProof } from './format/chunk-proof.ts';
@@ -19,7 +19,7 @@ import { FRAME_BYTES, isRecordLength, SYSTEM } from './format/records.ts';
 const WRITER_BYTES = 8;
 
 /** Header, footer and records. Behind a damaged record they go on where the next one is found. */
-export async function* chunkParts(looked: LookedInto): AsyncGenerator<Part, void, undefined> {
+export async function* chunkParts(looked: Inspected): AsyncGenerator<Part, void, undefined> {
   const { file, world: { digests } } = looked;
   const headBytes = (await file.read(0, HEADER_BYTES)).slice();
   let header: ChunkHeader | null = null;
@@ -147,7 +147,7 @@ interface OngoingEnd {
 }
 
 /** How far the data of a chunk goes that is being written: as a start finds it, but that nothing is settled. */
-async function ongoingEnd({ file, world }: LookedInto, header: ChunkHeader): Promise<OngoingEnd> {
+async function ongoingEnd({ file, world }: Inspected, header: ChunkHeader): Promise<OngoingEnd> {
   const start = header.startNumber * header.chunkSize;
   const writer = await writerCheckpoint(world.open);
   const isHere = writer !== null && writer >= start && writer <= start + header.chunkSize;
@@ -163,7 +163,7 @@ async function ongoingEnd({ file, world }: LookedInto, header: ChunkHeader): Pro
   return { end: HEADER_BYTES + (isKnown ? end - start : header.chunkSize), isKnown, parts };
 }
 
-async function writerCheckpoint(open: LookedInto['world']['open']): Promise<number | null> {
+async function writerCheckpoint(open: Inspected['world']['open']): Promise<number | null> {
   const file = await open('writer.chk');
   if (file === null) return null;
   try {
@@ -174,7 +174,7 @@ async function writerCheckpoint(open: LookedInto['world']['open']): Promise<numb
 }
 
 /** The one record that is wanted, without those before it, which may be damaged; nothing where it is not so easily found. */
-async function* recordAt({ file, at }: LookedInto, header: ChunkHeader, footer: ChunkFooter | null, stretch: RecordStretch): AsyncGenerator<Part, void, undefined> {
+async function* recordAt({ file, at }: Inspected, header: ChunkHeader, footer: ChunkFooter | null, stretch: RecordStretch): AsyncGenerator<Part, void, undefined> {
   const chunk = new Chunk(file.path, new BlockCache(0).attach(file), header, footer, stretch.to - HEADER_BYTES);
   const { by, value } = at!;
   try {

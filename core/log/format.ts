@@ -2,7 +2,7 @@ import { i32, i64 } from '../base/bytes.ts';
 import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { guidToText } from '../base/guid.ts';
 import type { Digests } from '../ports/digests.ts';
-import { DOCUMENT_BYTES_MAX, type FileFormat, lineParts, type LookedInto, note, type Part, section, wholeOf } from '../ports/file-format.ts';
+import { DOCUMENT_BYTES_MAX, type FileFormat, lineParts, type Inspected, note, type Part, section, wholeOf } from '../ports/file-format.ts';
 import type { StorageFile } from '../ports/storage.ts';
 import { decodeText } from '../base/text.ts';
 import { beginsAsBlockSums, decodeBlockSums } from './format/block-sums-file.ts';
@@ -69,7 +69,7 @@ const BLOCK_STEP_BYTES = 65_536;
 const SCRUBBED: FileFormat = { kind: 'proven-chunks', title: 'chunks with verified checksums', names: [/(?<=^|\/)proven-chunks$/], begins: (head) => decodeText(head).startsWith(SCRUBBED_CHUNKS_FORMAT), parts: (looked) => scrubbedParts(looked, SCRUBBED_CHUNKS_FORMAT) };
 
 /** Which chunks or tables were compared with their checksums. */
-export async function* scrubbedParts({ file, world: { digests } }: LookedInto, format: string): AsyncGenerator<Part, void, undefined> {
+export async function* scrubbedParts({ file, world: { digests } }: Inspected, format: string): AsyncGenerator<Part, void, undefined> {
   const bytes = await wholeOf(file);
   try {
     for (const [name, { sizeBytes, modifiedMs, scrubbedMs }] of decodeScrubbed(bytes, digests, file.path, format)) yield { kind: 'record', group: 'files', offset: null, describe: () => ({ fields: { name, sizeBytes, modifiedMs, provenMs: scrubbedMs } }) };
@@ -88,7 +88,7 @@ const ID: FileFormat = {
 const UUID_LINE = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\s?$/;
 
 /** A file that holds a UUID and a line end. */
-export async function* idParts({ file }: LookedInto): AsyncGenerator<Part, void, undefined> {
+export async function* idParts({ file }: Inspected): AsyncGenerator<Part, void, undefined> {
   const bytes = (await file.read(0, 64)).slice();
   const text = decodeText(bytes);
   if (file.size <= bytes.length && UUID_LINE.test(text)) {

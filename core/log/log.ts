@@ -15,7 +15,7 @@ import { ChunkTable } from './chunk-table/chunk-table.ts';
 import { isFinal } from '../ports/durability.ts';
 import { OngoingChunk, type OngoingOptions } from './chunk/ongoing-chunk.ts';
 import { checkRecordEndsAt, findLogEnd, makeWritable, settleCompletion, settleLogEnd } from './log-end/log-end.ts';
-import { checkHeaderPlace, hasFooter, isEmptyChunk, readHeader } from './format/chunk-files.ts';
+import { checkHeaderRange, hasFooter, isEmptyChunk, readHeader } from './format/chunk-files.ts';
 import { TransactionLog } from './transaction-log.ts';
 import { truncateIfAsked, TRUNCATION_BYTES_MAX } from './log-end/truncation.ts';
 
@@ -34,7 +34,7 @@ export interface OpenLogOptions {
   /** The caller is the restore that the directory's marker speaks of. */
   readonly isRestoring?: boolean;
   /** The directory may be the copy of a cluster's log: whoever opens it is that cluster's member, or appends nothing. Default false: `copy_attached`. */
-  readonly isCopy?: boolean;
+  readonly isReplica?: boolean;
   /** Compare the chunk being written with the checksums of its blocks. Default true. Without that they count as they are. */
   readonly verifyOngoing?: boolean;
 }
@@ -55,7 +55,7 @@ export interface OpenLogOptions {
 export async function openLog(options: OpenLogOptions): Promise<TransactionLog> {
   const { storage } = options;
   if (options.isRestoring !== true) await refuseUnfinishedRestore(storage);
-  if (options.isCopy !== true) await refuseAttached(storage);
+  if (options.isReplica !== true) await refuseAttached(storage);
   const hasChunks = parseChunkFileNames(await storage.list('')).length > 0;
   const checkpoints = await openCheckpoints(storage, hasChunks);
   try {
@@ -88,7 +88,7 @@ class Opening {
   /** Where the end of the log is looked for from: what writer.chk names, or, without that file, what stands in for it. */
   #writer: number;
   /** Up to where the chunk being written has checksums on disk; below its start where there are none. */
-  #vouchedTo = -1;
+  #checksummedTo = -1;
 
   constructor(options: OpenLogOptions, checkpoints: Checkpoints, chunkSize: number, files: readonly ChunkFileName[]) {
     this.#options = options;
@@ -126,7 +126,7 @@ class Opening {
     this.#table.end = end;
     const opened = ongoing ?? await OngoingChunk.create(this.#ongoingOptions, Math.floor(end / this.#chunkSize), 1);
     this.#table.put(opened.chunk);
-    return new TransactionLog({ table: this.#table, checkpoints: this.#checkpoints, ongoing: opened, ongoingOptions: this.#ongoingOptions, clock: this.#options.clock, log, vouchedTo: this.#vouchedTo });
+    return new TransactionLog({ table: this.#table, checkpoints: this.#checkpoints, ongoing: opened, ongoingOptions: this.#ongoingOptions, clock: this.#options.clock, log, checksummedTo: this.#checksummedTo });
   }
 
   /**
@@ -195,7 +195,7 @@ class Opening {
   async #completeFullChunk(file: ChunkFileName): Promise<void> {
     const { storage, cache } = this.#options;
     const header = await readHeader(storage, file.name);
-    checkHeaderPlace(file.name, header, { number: file.number, endNumber: file.number, chunkSize: this.#chunkSize });
+    checkHeaderRange(file.name, header, { number: file.number, endNumber: file.number, chunkSize: this.#chunkSize });
     const opened = await storage.open(file.name, 'write');
     const chunk = new Chunk(file.name, cache.attach(opened), { ...header, version: 3 }, null, this.#chunkSize);
     this.#table.put(chunk);
@@ -215,7 +215,7 @@ class Opening {
     }
     const name = latest.file.name;
     const header = await readHeader(storage, name);
-    checkHeaderPlace(name, header, { number: lastNumber, endNumber: latest.endNumber, chunkSize: this.#chunkSize });
+    checkHeaderRange(name, header, { number: lastNumber, endNumber: latest.endNumber, chunkSize: this.#chunkSize });
     if (header.isScavenged) return this.#passScavenged(name, local);
     const file = await storage.open(name, 'write');
     const chunk = new Chunk(name, cache.attach(file), { ...header, version: 3 }, null, 0);
@@ -229,7 +229,7 @@ class Opening {
     await makeWritable(file, header, found.localEnd);
     chunk.setDataBytes(found.localEnd);
     const ongoing = await OngoingChunk.resume(this.#ongoingOptions, chunk, { header, sequence: found.nextSequence, sums: blocks.sums });
-    this.#vouchedTo = chunk.startPosition + blocks.vouchedTo - HEADER_BYTES;
+    this.#checksummedTo = chunk.startPosition + blocks.checksummedTo - HEADER_BYTES;
     return ongoing;
   }
 

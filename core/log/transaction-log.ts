@@ -25,7 +25,7 @@ export interface TransactionLogParts {
   readonly clock: Clock;
   readonly log: Log;
   /** Position up to which the file of block checksums vouches, at the start. */
-  readonly vouchedTo: number;
+  readonly checksummedTo: number;
 }
 
 /**
@@ -46,7 +46,7 @@ export class TransactionLog implements CommitLog {
   #next: Promise<PreparedChunk> | null = null;
   #sequence = 1;
   /** Position up to which the file of block checksums vouches for the chunk being written. */
-  #vouchedTo: number;
+  #checksummedTo: number;
   #isSumsFailureTold = false;
   #epoch: KnownEpoch = { position: -1, bytes: NO_BYTES };
   #stopped: SkuaError | null = null;
@@ -58,7 +58,7 @@ export class TransactionLog implements CommitLog {
     this.checkpoints = parts.checkpoints;
     this.#ongoing = parts.ongoing;
     this.#end = parts.table.end;
-    this.#vouchedTo = parts.vouchedTo;
+    this.#checksummedTo = parts.checksummedTo;
     this.#checkpointing = this.#followWithCheckpoints();
   }
 
@@ -66,7 +66,7 @@ export class TransactionLog implements CommitLog {
   get end(): number { return this.#end; }
   get capacity(): number { return this.table.chunkSize; }
   /** Position up to which the chunk being written, too, has checksums on disk. Behind completed chunks where there are none yet. */
-  get vouchedTo(): number { return Math.max(this.#vouchedTo, this.#ongoing?.chunk.startPosition ?? this.#end); }
+  get checksummedTo(): number { return Math.max(this.#checksummedTo, this.#ongoing?.chunk.startPosition ?? this.#end); }
   get remaining(): number { return this.#ongoing?.remaining ?? this.capacity; }
 
   /** Called once when the writer stops for good. */
@@ -211,13 +211,13 @@ export class TransactionLog implements CommitLog {
     const { storage, digests } = this.#parts.ongoingOptions;
     try {
       const epoch = await this.#epochIn(ongoing);
-      const vouched = ongoing.vouched(epoch);
-      const position = ongoing.chunk.startPosition + vouched.end - HEADER_BYTES;
-      if (vouched.end <= HEADER_BYTES || position === this.#vouchedTo) return;
+      const checksummed = ongoing.checksummed(epoch);
+      const position = ongoing.chunk.startPosition + checksummed.end - HEADER_BYTES;
+      if (checksummed.end <= HEADER_BYTES || position === this.#checksummedTo) return;
       // Behind writer.chk another program overwrites what it finds, and rightly so.
       await this.flushCheckpoints().catch((error: unknown) => { throw this.#judged(error); });
-      await writeBlockSums(storage, vouched, digests);
-      this.#vouchedTo = position;
+      await writeBlockSums(storage, checksummed, digests);
+      this.#checksummedTo = position;
       this.#isSumsFailureTold = false;
     } catch (error) {
       if (!this.#isSumsFailureTold) this.#parts.log.warn('the checksums of the chunk being written could not be written; will retry', { file: BLOCK_SUMS_FILE, reason: (error as Error).message });

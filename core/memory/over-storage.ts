@@ -19,9 +19,9 @@ export class OverStorage implements Storage {
   readonly #own = new Set<string>();
   readonly #hidden = new Set<string>();
 
-  constructor(base: Storage, scratch: Storage) {
+  constructor(base: Storage, temporary: Storage) {
     this.#base = base;
-    this.#scratch = scratch;
+    this.#scratch = temporary;
   }
 
   async list(folder: string): Promise<string[]> {

@@ -5,13 +5,13 @@ import { ALL_STREAM, checkpointStreamOf } from './api.ts';
 import type { Standing } from './ledger.ts';
 import { ABSENT, ownEvent } from './parts.ts';
 import type { EngineParts, GroupParts } from './parts.ts';
-import { isAfter, parsePlace, placeText } from './positions.ts';
-import type { Place } from './positions.ts';
+import { isAfter, parsePosition, positionText } from './positions.ts';
+import type { Position } from './positions.ts';
 import { CHECKPOINT_TYPE, CHECKPOINT_TYPES, decodeCheckpoint, decodeInitialMark, encodeCheckpoint, encodeInitialMark } from './stored-forms.ts';
 import type { KeptGroup } from './stored-forms.ts';
 
 export interface LoadedCheckpoint {
-  readonly place: Place;
+  readonly place: Position;
   /** Nothing has been done yet: it says where a group from the end begins. */
   readonly isInitial: boolean;
 }
@@ -27,18 +27,18 @@ export async function loadCheckpoint({ store, log }: Pick<EngineParts, 'store' |
     throw error;
   }
   const text = CHECKPOINT_TYPES.has(event.type) ? decodeCheckpoint(event.data) : null;
-  const place = text === null ? null : parsePlace(text, stream === ALL_STREAM);
-  if (place === null) {
+  const position = text === null ? null : parsePosition(text, stream === ALL_STREAM);
+  if (position === null) {
     log.warn('the checkpoint of a persistent subscription is invalid: it starts at its configured position', { stream: name, number: event.number });
     return null;
   }
   const mark = decodeInitialMark(event.metadata);
-  return mark !== null && mark !== startPosition ? null : { place, isInitial: mark !== null };
+  return mark !== null && mark !== startPosition ? null : { place: position, isInitial: mark !== null };
 }
 
 /** Says where a group begins that takes what is written from now on. */
-export async function writeInitialCheckpoint({ writes, ids }: Pick<EngineParts, 'writes' | 'ids'>, { stream, group, startPosition }: KeptGroup, place: Place): Promise<void> {
-  const data = encodeCheckpoint(placeText(place, stream === ALL_STREAM));
+export async function writeInitialCheckpoint({ writes, ids }: Pick<EngineParts, 'writes' | 'ids'>, { stream, group, startPosition }: KeptGroup, position: Position): Promise<void> {
+  const data = encodeCheckpoint(positionText(position, stream === ALL_STREAM));
   await writes.append(checkpointStreamOf(stream, group), ANY, [ownEvent({ ids }, CHECKPOINT_TYPE, true, data, encodeInitialMark(startPosition))]);
 }
 
@@ -51,7 +51,7 @@ export class CheckpointWriter {
   readonly #kept: KeptGroup;
   readonly #isAll: boolean;
   /** Null before the first. */
-  last: Place | null = null;
+  last: Position | null = null;
   #lastOrder = -1;
   #writtenAtMs: number;
   #retryAtMs = -Infinity;
@@ -115,7 +115,7 @@ export class CheckpointWriter {
       return;
     }
     try {
-      await writes.append(checkpointStreamOf(stream, group), ANY, [ownEvent(this.#parts, CHECKPOINT_TYPE, true, encodeCheckpoint(placeText(place, this.#isAll)))]);
+      await writes.append(checkpointStreamOf(stream, group), ANY, [ownEvent(this.#parts, CHECKPOINT_TYPE, true, encodeCheckpoint(positionText(place, this.#isAll)))]);
       this.last = place;
       this.#lastOrder = order;
       this.#writtenAtMs = clock.monotonicMs();

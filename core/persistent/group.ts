@@ -10,8 +10,8 @@ import { Measurement } from './measurement.ts';
 import type { Message } from './message.ts';
 import { ParkedMessages } from './parked.ts';
 import type { GroupParts, GroupStore } from './parts.ts';
-import { placeText } from './positions.ts';
-import type { Place } from './positions.ts';
+import { positionText } from './positions.ts';
+import type { Position } from './positions.ts';
 import { GroupReader } from './reader.ts';
 import { Sender } from './sender.ts';
 import type { KeptGroup } from './stored-forms.ts';
@@ -247,7 +247,7 @@ function figuresOf(of: FiguresParts, store: GroupStore, isAsked: boolean, oldest
   // The reference keeps the last events that came while the group was loaded, sent or not.
   const live = last === null ? intake.liveCount : Math.max(0, last - intake.endAtLoad);
   const known = live > 0 && last !== null ? { commit: last, prepare: 0 } : intake.lastKnown;
-  const textOf = (place: Place | null) => (place === null ? null : placeText(place, isAll));
+  const textOf = (position: Position | null) => (position === null ? null : positionText(position, isAll));
   const state = intake.isLive ? 'Live' : 'Behind';
   const connections = [...sender.consumers].map((consumer) => connectionOf(consumer, isAsked));
   return {

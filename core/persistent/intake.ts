@@ -6,8 +6,8 @@ import type { LoadedCheckpoint } from './checkpoints.ts';
 import type { Ledger } from './ledger.ts';
 import type { ParkedMessages } from './parked.ts';
 import type { GroupParts } from './parts.ts';
-import { BEFORE_ALL, isEndText, parsePlace, placeText } from './positions.ts';
-import type { Place } from './positions.ts';
+import { BEFORE_ALL, isEndText, parsePosition, positionText } from './positions.ts';
+import type { Position } from './positions.ts';
 import type { Cursor, GroupPage, GroupReader } from './reader.ts';
 import type { Sender } from './sender.ts';
 import type { KeptGroup } from './stored-forms.ts';
@@ -41,7 +41,7 @@ export class Intake {
   /** Last number of the stream when the group was loaded, and events that have come while the group was live. */
   endAtLoad = -1;
   liveCount = 0;
-  lastKnown: Place | null = null;
+  lastKnown: Position | null = null;
   #isAtEnd = false;
   /** Something may have been written since the end was seen. */
   #hasNews = false;
@@ -57,7 +57,7 @@ export class Intake {
   /** All that is written has been read. */
   get isLive(): boolean { return this.#isAtEnd && !this.#hasNews; }
   /** Nothing before is wanted any more, and has not been read. */
-  get seen(): Place { return this.#cursor.after; }
+  get seen(): Position { return this.#cursor.after; }
 
   /** Reads until the signal aborts. Never rejects. */
   async run(): Promise<void> {
@@ -113,16 +113,16 @@ export class Intake {
       return loaded;
     } catch (error) {
       if (!isSkuaError(error, 'invalid_position')) throw error;
-      log.error('no log record starts at the checkpoint of a persistent subscription: it starts from the beginning of the log', { group, checkpoint: placeText(loaded.place, true), error });
+      log.error('no log record starts at the checkpoint of a persistent subscription: it starts from the beginning of the log', { group, checkpoint: positionText(loaded.place, true), error });
       return { place: BEFORE_ALL, isInitial: true };
     }
   }
 
-  async #start(checkpoint: Place | null): Promise<Cursor> {
+  async #start(checkpoint: Position | null): Promise<Cursor> {
     const { parts, kept: { stream, startPosition } } = this.#of;
     if (checkpoint !== null) return { from: notNegative(checkpoint), after: checkpoint };
     if (isEndText(startPosition)) return endOf(parts, stream);
-    const from = parsePlace(startPosition, this.#isAll) ?? { commit: 0, prepare: 0 };
+    const from = parsePosition(startPosition, this.#isAll) ?? { commit: 0, prepare: 0 };
     return { from, after: this.#isAll ? { commit: from.commit, prepare: from.prepare - 1 } : { commit: from.commit - 1, prepare: 0 } };
   }
 
@@ -240,7 +240,7 @@ export class Intake {
   }
 }
 
-function notNegative({ commit, prepare }: Place): Place {
+function notNegative({ commit, prepare }: Position): Position {
   return { commit: Math.max(0, commit), prepare: Math.max(0, prepare) };
 }
 

@@ -1,12 +1,12 @@
 import type { StoredEvent } from '../streams/api.ts';
 import type { Held } from './limits.ts';
 import { Message, OpenMessages } from './message.ts';
-import { BEFORE_ALL, placeOf } from './positions.ts';
-import type { Place } from './positions.ts';
+import { BEFORE_ALL, positionOf } from './positions.ts';
+import type { Position } from './positions.ts';
 
 /** Everything up to `place`, which was the message `order`, is done. */
 export interface Standing {
-  readonly place: Place;
+  readonly place: Position;
   readonly order: number;
 }
 
@@ -15,8 +15,8 @@ export class Ledger {
   readonly open = new OpenMessages();
   /** Parked messages that are being replayed. */
   readonly replayed = new OpenMessages();
-  /** Place of the last message that was read, and its number in reading order. */
-  #lastPlace: Place = BEFORE_ALL;
+  /** Position of the last message that was read, and its number in reading order. */
+  #lastPlace: Position = BEFORE_ALL;
   #lastOrder = 0;
   #replayOrder = 0;
   readonly #held: Held;
@@ -28,13 +28,13 @@ export class Ledger {
   }
 
   /** The group goes on after this. */
-  begin(after: Place): void {
+  begin(after: Position): void {
     this.#lastPlace = after;
   }
 
   /** The next event that the group has read. */
   add(event: StoredEvent, nowMs: number): Message {
-    const { commit, prepare } = placeOf(event, this.#isAll);
+    const { commit, prepare } = positionOf(event, this.#isAll);
     const before = this.#lastPlace;
     const message = new Message(event, ++this.#lastOrder, commit, prepare, before.commit, before.prepare, -1);
     this.#lastPlace = { commit, prepare };

@@ -5,14 +5,14 @@ import type { GroupFilter } from './api.ts';
 import type { Message } from './message.ts';
 import { ABSENT } from './parts.ts';
 import type { EngineParts, GroupParts } from './parts.ts';
-import { isAfter, placeOf } from './positions.ts';
-import type { Place } from './positions.ts';
+import { isAfter, positionOf } from './positions.ts';
+import type { Position } from './positions.ts';
 import type { KeptGroup } from './stored-forms.ts';
 
 /** Where a group reads on: at `from`, of which nothing up to `after` is wanted. */
 export interface Cursor {
-  readonly from: Place;
-  readonly after: Place;
+  readonly from: Position;
+  readonly after: Position;
 }
 
 export interface GroupPage {
@@ -71,7 +71,7 @@ export class GroupReader {
     const last = page.events.at(-1);
     const { next } = page;
     // Between records all is seen up to there; inside a transaction, up to the last event.
-    const seen = next.prepare === 0 && isAfter(next.commit, 0, after) ? next : last === undefined ? after : placeOf(last, true);
+    const seen = next.prepare === 0 && isAfter(next.commit, 0, after) ? next : last === undefined ? after : positionOf(last, true);
     return { events, next: { from: next, after: isAfter(seen.commit, seen.prepare, after) ? seen : after }, isEnd: page.isEnd };
   }
 
@@ -88,8 +88,8 @@ export class GroupReader {
       const { events } = await store.readAll({ direction: 'forward', from: { commit: message.commit, prepare: message.prepare }, count: 1, resolveLinks });
       const event = events[0];
       if (event === undefined) return null;
-      const place = placeOf(event, true);
-      return place.commit === message.commit && place.prepare === message.prepare ? event : null;
+      const position = positionOf(event, true);
+      return position.commit === message.commit && position.prepare === message.prepare ? event : null;
     } catch (error) {
       if (isSkuaError(error) && ABSENT.has(error.code)) return null;
       throw error;
@@ -97,10 +97,10 @@ export class GroupReader {
   }
 }
 
-function wanted(events: readonly StoredEvent[], after: Place, isAll: boolean): readonly StoredEvent[] {
+function wanted(events: readonly StoredEvent[], after: Position, isAll: boolean): readonly StoredEvent[] {
   let skipped = 0;
   while (skipped < events.length) {
-    const { commit, prepare } = placeOf(events[skipped]!, isAll);
+    const { commit, prepare } = positionOf(events[skipped]!, isAll);
     if (isAfter(commit, prepare, after)) break;
     skipped++;
   }

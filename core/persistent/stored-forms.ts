@@ -129,8 +129,8 @@ function decodeFilter(value: unknown): GroupFilter | null {
 }
 
 /** Data of a checkpoint event. */
-export function encodeCheckpoint(place: string): Uint8Array {
-  return encodeText(quoted(place));
+export function encodeCheckpoint(position: string): Uint8Array {
+  return encodeText(quoted(position));
 }
 
 /** The text of a checkpoint, null when it is none. */

@@ -23,25 +23,25 @@ export interface FileFormat {
   /** Whether a file of this length that begins so is one, whatever its name. */
   readonly begins?: (head: Uint8Array, sizeBytes: number) => boolean;
   /** Damage that ends the walk is thrown, what does not end it is a part. The bytes of a record are good until the next part. */
-  parts(looked: LookedInto): AsyncGenerator<Part, void, undefined>;
+  parts(looked: Inspected): AsyncGenerator<Part, void, undefined>;
 }
 
 /** Bytes of the beginning by which a kind is recognised. */
 export const HEAD_BYTES = 256;
 
-export interface LookedInto {
+export interface Inspected {
   /** Its name in its place, with the folders that belong to it. */
   readonly key: string;
   readonly file: StorageFile;
   /** Where it is on this machine; null for an object. */
   readonly localPath: string | null;
   /** The record that alone is wanted: whoever finds it faster than by the walk gives it first. */
-  readonly at: RecordPlace | null;
+  readonly at: RecordPosition | null;
   readonly world: FormatWorld;
 }
 
 /** A position in the log, or an offset in the file. */
-export interface RecordPlace { readonly by: 'position' | 'offset'; readonly value: number }
+export interface RecordPosition { readonly by: 'position' | 'offset'; readonly value: number }
 
 /** What a kind may look at beside the file itself. */
 export interface FormatWorld {
@@ -156,7 +156,7 @@ export function jsonOf(bytes: Uint8Array): unknown {
 }
 
 /** A small object of JSON without a checksum. */
-export async function* jsonParts({ file, key }: LookedInto, code: ErrorCode): AsyncGenerator<Part, void, undefined> {
+export async function* jsonParts({ file, key }: Inspected, code: ErrorCode): AsyncGenerator<Part, void, undefined> {
   const bytes = await wholeOf(file);
   const value = jsonOf(bytes);
   if (value !== undefined) yield* documentParts(value);

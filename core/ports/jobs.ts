@@ -3,7 +3,7 @@ import type { StreamHasher } from '../base/stream-hash.ts';
 import type { Compression } from './compression.ts';
 import type { Ids } from './ids.ts';
 import type { Keys } from './keys.ts';
-import type { ObjectPlace, ObjectStore } from './object-store.ts';
+import type { ObjectLocation, ObjectStore } from './object-store.ts';
 import type { ScavengeStates } from './scavenge-state.ts';
 import type { Storage } from './storage.ts';
 
@@ -58,7 +58,7 @@ export interface JobBackupPorts {
   readonly keys: Keys;
   readonly compression: Compression;
   /** Opens an object store; whoever does closes it. */
-  openObjects(place: ObjectPlace): Promise<ObjectStore>;
+  openObjects(place: ObjectLocation): Promise<ObjectStore>;
 }
 
 export type Job = (args: never, context: JobContext) => Promise<unknown>;

@@ -25,7 +25,7 @@ export interface Strangers {
 }
 
 /** Tells the first listing that met strangers, and none behind it: what is listed again and again would be told as often. */
-export function tellStrangersOnce(tell: (message: string) => void): OnStrangers {
+export function logStrangersOnce(tell: (message: string) => void): OnStrangers {
   let isTold = false;
   return ({ place, count, first }) => {
     if (isTold) return;

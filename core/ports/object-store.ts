@@ -91,7 +91,7 @@ export interface ObjectPage {
 }
 
 /** Names an object store, so that another thread can open it too; structured-cloneable and without secrets. */
-export type ObjectPlace =
+export type ObjectLocation =
   | { readonly kind: 'directory'; readonly path: string }
   | { readonly kind: 's3'; readonly bucket: string; readonly prefix: string; readonly endpoint: string | null; readonly region: string | null };
 

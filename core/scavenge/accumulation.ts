@@ -4,11 +4,11 @@ import type { Chunk } from '../log/api.ts';
 import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, type RecordFrame, SYSTEM } from '../log/format/records.ts';
 import { scanChunk } from '../log/chunk/chunk.ts';
 import type { JobContext } from '../ports/jobs.ts';
-import { Learner, Lessons } from './lessons.ts';
+import { MetadataCollector, StreamFacts } from './lessons.ts';
 import { ChunkWeights, TimeRange } from './logical-chunks.ts';
 import { type RunContext, withFiles } from './run-context.ts';
 import type { RunFiles, RunSettings } from './sources/run-settings.ts';
-import { type LearningParts, withLearningParts } from './sources/run-sources.ts';
+import { type CollectingParts, withCollectingParts } from './sources/run-sources.ts';
 
 /** Learning from the log what streams' metadata, tombstones and shared hashes are. */
 export const ACCUMULATE_JOB = 'scavenge.accumulate';
@@ -57,13 +57,13 @@ export async function runAccumulation(run: RunContext, fromChunk: number): Promi
 export function accumulate(args: AccumulateArgs, context: JobContext): Promise<AccumulateResult> {
   // The chunks that are executed next are proved by their MD5.
   context.digests.prepare?.(args.files.chunkSize);
-  return withLearningParts(args, context, async (parts) => {
+  return withCollectingParts(args, context, async (parts) => {
     const counts = await new Accumulation({ ...parts, fromChunk: args.fromChunk }, context).run();
     return { ...counts, restedMs: parts.throttle.restedMs };
   });
 }
 
-interface AccumulationParts extends LearningParts {
+interface AccumulationParts extends CollectingParts {
   readonly fromChunk: number;
 }
 
@@ -75,8 +75,8 @@ const reachedPoint = new SkuaError('aborted', 'The scavenge point is reached.');
 export class Accumulation {
   readonly #parts: AccumulationParts;
   readonly #context: JobContext;
-  readonly #lessons: Lessons;
-  readonly #learner: Learner;
+  readonly #facts: StreamFacts;
+  readonly #collector: MetadataCollector;
   readonly #weights = new ChunkWeights();
   readonly #fields = new PrepareFields();
   readonly #times = new TimeRange();
@@ -99,8 +99,8 @@ export class Accumulation {
     this.#parts = parts;
     this.#context = context;
     const { state, sources, chunkSize } = parts;
-    this.#lessons = new Lessons(context.hasher, parts.fromChunk === 0);
-    this.#learner = new Learner({ state, index: sources.index, weights: this.#weights, chunkSize, pause: () => this.#pause() });
+    this.#facts = new StreamFacts(context.hasher, parts.fromChunk === 0);
+    this.#collector = new MetadataCollector({ state, index: sources.index, weights: this.#weights, chunkSize, pause: () => this.#pause() });
     this.#pointPosition = parts.settings.point.position;
   }
 
@@ -124,14 +124,14 @@ export class Accumulation {
       if (this.#isOpen) this.#parts.state.rollback();
       throw error;
     }
-    const { metadata, tombstones } = this.#lessons;
+    const { metadata, tombstones } = this.#facts;
     return { chunks: this.#chunks, records: this.#records, metadata, tombstones, recordCounts: this.#recordCounts };
   }
 
   /** Reads a file, whose logical chunks each have a transaction of their own. */
   async #chunk(chunk: Chunk, from: number): Promise<void> {
     const { chunkSize } = this.#parts;
-    if (chunk.isScavenged) this.#lessons.noteScavengedChunk();
+    if (chunk.isScavenged) this.#facts.noteScavengedChunk();
     const first = Math.max(chunk.startNumber, Math.floor(from / chunkSize));
     const last = Math.min(chunk.endNumber, Math.floor(this.#pointPosition / chunkSize));
     this.#begin(first);
@@ -152,7 +152,7 @@ export class Accumulation {
     this.#position = position;
     if (position >= this.#logicalEnd) return this.#cross(frame);
     this.#take(frame);
-    if (this.#lessons.isFull) return this.#learner.learn(this.#lessons);
+    if (this.#facts.isFull) return this.#collector.collect(this.#facts);
     return ++this.#sincePause < PAUSE_RECORDS ? undefined : this.#pause();
   }
 
@@ -174,9 +174,9 @@ export class Accumulation {
     parsePrepare(frame, f);
     this.#times.widen(u32(b, f.timestampAt + 4), u32(b, f.timestampAt));
     const { streamAt, streamLength } = f;
-    if ((f.flags & FLAG_STREAM_DELETE) !== 0) this.#lessons.tombstone(frame, f);
-    else if (b[streamAt] === DOLLAR && b[streamAt + 1] === DOLLAR && streamLength >= 2) this.#lessons.metadataRecord(frame, f);
-    else this.#lessons.ordinary(b, streamAt, streamLength);
+    if ((f.flags & FLAG_STREAM_DELETE) !== 0) this.#facts.tombstone(frame, f);
+    else if (b[streamAt] === DOLLAR && b[streamAt + 1] === DOLLAR && streamLength >= 2) this.#facts.metadataRecord(frame, f);
+    else this.#facts.ordinary(b, streamAt, streamLength);
   }
 
   #begin(logical: number): void {
@@ -194,7 +194,7 @@ export class Accumulation {
 
   async #finish(): Promise<void> {
     const { state, settings } = this.#parts;
-    await this.#learner.learn(this.#lessons);
+    await this.#collector.collect(this.#facts);
     this.#times.moveTo(state, this.#logical);
     this.#weights.moveTo(state);
     state.commit({ point: settings.point, stage: 'Accumulating', doneChunk: this.#logical });

@@ -13,7 +13,7 @@ import type { IgnoredMetadata } from '../streams/format/metadata.ts';
 import type { RetentionRule } from '../streams/api.ts';
 import type { EventStoreInternals } from '../streams/streams.ts';
 export type { FileFacts } from './format/files.ts';
-export type { ErasureFinding, ErasureProgress, ErasureReport, ErasureSummary, ProveErasedArgs } from './erasure/erasure.ts';
+export type { ErasureFinding, ErasureProgress, ErasureReport, ErasureSummary, CheckErasureArgs as ProveErasedArgs } from './erasure/erasure.ts';
 
 /** Starts and stops runs, for administrators, schedules and the command line. */
 export interface ScavengeControl {
@@ -38,7 +38,7 @@ export interface ScavengeView {
   /** Null when no run is active. */
   progress(): ScavengeProgress | null;
   /** The older point to which the next run goes, unless it starts afresh; null where it writes a new one, and while a run is active. */
-  waiting(): Promise<OlderPoint | null>;
+  waiting(): Promise<ResumedPoint | null>;
   /** The report, or null while that dry run is still active. Rejects with `scavenge_not_found` for an id that is none of the last ones, and with what ended it. */
   dryRun(scavengeId: string): Promise<DryRunReport | null>;
   /** What a scavenge that began now would do to a stream. Rejects with `stream_not_found`, `invalid_stream_name` or `too_busy`. */
@@ -73,14 +73,14 @@ export interface ScavengeOptions {
 export interface ScavengeStarted {
   readonly scavengeId: string;
   /** Absent where the run goes up to now. Runs that begin in a later tick tell it in `last`. */
-  readonly olderPoint?: OlderPoint;
+  readonly olderPoint?: ResumedPoint;
 }
 
 /**
  * A scavenge point of the past, up to which a run goes: what was deleted, has expired or was limited since is left to the run after it.
  * `unfinished`: of a run that did not end. `unreached`: no run has gone to it yet, though the log has it.
  */
-export interface OlderPoint {
+export interface ResumedPoint {
   readonly point: ScavengePoint;
   readonly why: 'unfinished' | 'unreached';
 }
@@ -93,7 +93,7 @@ export interface LastScavenge {
   /** Text of what ended it, for `Errored`. */
   readonly error: string | null;
   /** Absent where it went, or goes, up to its start. */
-  readonly olderPoint?: OlderPoint;
+  readonly olderPoint?: ResumedPoint;
   /** What is left of what it removed, where that goes after its end: on object storage. */
   readonly traces?: ScavengeTraces;
 }
@@ -126,7 +126,7 @@ export interface ScavengeProgress {
   /** Share of the phase's work that is done, from 0 to 1, by whatever the phase counts; absent where that is not known. */
   readonly phaseShare?: number;
   /** Absent where the run goes up to its start, and before that is known. */
-  readonly olderPoint?: OlderPoint;
+  readonly olderPoint?: ResumedPoint;
   /** For so long behind its end traces remain of what it removes, where they do: on object storage. */
   readonly tracesRemainSeconds?: number;
 }
@@ -153,7 +153,7 @@ export interface DryRunReport {
   /** The one that would be written now. */
   readonly point: ScavengePoint;
   /** The older point to which the next run goes all the same, unless it starts afresh: less than is told here. */
-  readonly waiting?: OlderPoint;
+  readonly waiting?: ResumedPoint;
   readonly chunks: readonly DryRunChunk[];
   /** Discardable and redactable records and reclaimable bytes are those of the chunks that would be executed; the rest is of all. */
   readonly totals: { readonly chunks: number; readonly records: number; readonly discardable: number; readonly redactable: number; readonly bytes: number; readonly bytesReclaimable: number; readonly chunksExecuted: number };
@@ -175,7 +175,7 @@ export interface Explanation {
   /** Of the kept ones, the last event of a stream that was deleted: it would lose its data, of so many bytes with its metadata. Absent where there is none. */
   readonly redacted?: { readonly number: number; readonly bytes: number };
   /** The older point to which the next run goes all the same, unless it starts afresh, and what of `removed` that run leaves. */
-  readonly waiting?: OlderPoint & { readonly leaves: Explanation['removed'] };
+  readonly waiting?: ResumedPoint & { readonly leaves: Explanation['removed'] };
 }
 
 /** How this node scavenges. */

@@ -11,7 +11,7 @@ import { ChunkRanges, ChunkWeights, WEIGHT_DISCARD, WEIGHT_MAYBE } from './logic
 import { type RunContext, withFiles } from './run-context.ts';
 import type { IndexKey } from './sources/run-index.ts';
 import { type RunFiles, type RunSettings, setRetention } from './sources/run-settings.ts';
-import { type LearningParts, withLearningParts } from './sources/run-sources.ts';
+import { type CollectingParts, withCollectingParts } from './sources/run-sources.ts';
 
 /** Discard points and weights of all active streams. */
 export const CALCULATE_JOB = 'scavenge.calculate';
@@ -52,14 +52,14 @@ export async function runCalculation(run: RunContext, after: StreamHandle | null
 
 /** The job. */
 export function calculate(args: CalculateArgs, context: JobContext): Promise<CalculateResult> {
-  return withLearningParts(args, context, async (parts) => {
+  return withCollectingParts(args, context, async (parts) => {
     const streams = await new Calculation(parts, context).run(args.after);
     return { restedMs: parts.throttle.restedMs, streams };
   });
 }
 
 export class Calculation {
-  readonly #parts: LearningParts;
+  readonly #parts: CollectingParts;
   readonly #context: JobContext;
   readonly #weights = new ChunkWeights();
   readonly #ranges: ChunkRanges;
@@ -73,7 +73,7 @@ export class Calculation {
   /** Position of the event with which the stream's last slice ended. */
   #lastPosition = -1;
 
-  constructor(parts: LearningParts, context: JobContext) {
+  constructor(parts: CollectingParts, context: JobContext) {
     this.#parts = parts;
     this.#context = context;
     this.#ranges = new ChunkRanges(parts.state, Math.floor(parts.settings.point.position / parts.chunkSize));

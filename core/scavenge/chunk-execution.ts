@@ -51,12 +51,12 @@ async function planChunks(run: RunContext, state: ScavengeState, done = -1): Pro
 }
 
 /** Chunks that one thread executes, neighbours in the order of the log. */
-interface Portion {
+interface WorkItem {
   /** Those that are not done yet. */
   members: readonly Planned[];
   /** Place in the plan behind the last. */
   readonly end: number;
-  readonly taken: Taken;
+  readonly ticket: Ticket;
   /** To be executed one by one, because together they could not be. */
   isAlone: boolean;
 }
@@ -96,9 +96,9 @@ class ChunkExecution {
 
   async #thread(): Promise<void> {
     try {
-      for (let portion = this.#take(); portion !== null; portion = this.#take()) {
-        while (portion.members.length > 0) {
-          await this.#advance(portion);
+      for (let item = this.#take(); item !== null; item = this.#take()) {
+        while (item.members.length > 0) {
+          await this.#advance(item);
           if (this.#run.threads === 1) await this.#run.throttle.rest();
           this.#run.check();
         }
@@ -110,16 +110,16 @@ class ChunkExecution {
   }
 
   /** The next chunks to execute, past those that are skipped; null when there are none. */
-  #take(): Portion | null {
+  #take(): WorkItem | null {
     for (;;) {
       this.#run.check();
       if (this.#ending.signal.aborted || this.#next === this.#plan.length) return null;
       const members = this.#merges ? neighboursFrom(this.#plan, this.#next, this.#estimate, this.#run.deps.data.table.chunkSize) : [this.#plan[this.#next]!];
       this.#next += members.length;
-      const taken = this.#checkpoint.take(members.at(-1)!.chunk.endNumber);
-      if (members.some(({ isExecuted }) => isExecuted)) return { members, end: this.#next, taken, isAlone: false };
+      const ticket = this.#checkpoint.take(members.at(-1)!.chunk.endNumber);
+      if (members.some(({ isExecuted }) => isExecuted)) return { members, end: this.#next, ticket, isAlone: false };
       for (const member of members) this.#skip(member);
-      this.#checkpoint.finish(taken);
+      this.#checkpoint.finish(ticket);
     }
   }
 
@@ -129,24 +129,24 @@ class ChunkExecution {
   }
 
   /** Does the next of a portion's chunks, one or several. */
-  async #advance(portion: Portion): Promise<void> {
-    const { members } = portion;
+  async #advance(item: WorkItem): Promise<void> {
+    const { members } = item;
     const [first] = members as [Planned];
-    if (members.length > 1 && !portion.isAlone) {
+    if (members.length > 1 && !item.isAlone) {
       try {
-        await this.#executeTogether(portion);
+        await this.#executeTogether(item);
       } catch (error) {
         if (this.#signal.aborted || isSkuaError(error, 'aborted')) throw error;
         // A chunk that is damaged must not keep its neighbours from being executed, nor a disk that has room for less.
         for (const { chunk } of members) doubtIfDamaged(chunk, error);
         this.#run.lines.notTogether(members.map(({ chunk }) => chunk), error);
-        portion.isAlone = true;
+        item.isAlone = true;
       }
-    } else if (first.isExecuted) await this.#executeAlone(first, portion);
-    else this.#finish(portion, 1);
+    } else if (first.isExecuted) await this.#executeAlone(first, item);
+    else this.#finish(item, 1);
   }
 
-  async #executeAlone(planned: Planned, portion: Portion): Promise<void> {
+  async #executeAlone(planned: Planned, item: WorkItem): Promise<void> {
     const { chunk, weight } = planned;
     const { deps, lines, progress, history } = this.#run;
     const startedMs = deps.ports.clock.monotonicMs();
@@ -165,7 +165,7 @@ class ChunkExecution {
       progress.bytesReclaimed += spaceSaved;
       lines.chunkDone(chunk, replacement, elapsedMs, result);
       this.#estimate.learn(planned, replacement.physicalBytes);
-      this.#finish(portion, 1);
+      this.#finish(item, 1);
     } catch (error) {
       doubtIfDamaged(chunk, error);
       throw error;
@@ -177,8 +177,8 @@ class ChunkExecution {
   }
 
   /** Writes the survivors of neighbours into one file, as many as do fit: they are executed and merged with one switch. */
-  async #executeTogether(portion: Portion): Promise<void> {
-    const { members } = portion;
+  async #executeTogether(item: WorkItem): Promise<void> {
+    const { members } = item;
     const { deps, lines, progress } = this.#run;
     const startedMs = deps.ports.clock.monotonicMs();
     const target = `${newId(deps.ports.ids)}.merge.scavenge.tmp`;
@@ -200,7 +200,7 @@ class ChunkExecution {
       const replacement = result.bytesAfter === null ? null : await switchChunk(this.#run.switchParts(), target, written[0]!.chunk.startNumber, written.at(-1)!.chunk.endNumber);
       done = written;
       if (replacement !== null) this.#tellTogether(done, replacement, result, deps.ports.clock.monotonicMs() - startedMs);
-      this.#finish(portion, done.length);
+      this.#finish(item, done.length);
     } finally {
       progress.endPart(part, executedBytes(done), done.filter(({ isExecuted }) => isExecuted).length);
       if (done.length === 0) await deps.ports.storage.remove(target).catch(() => {});
@@ -238,17 +238,17 @@ class ChunkExecution {
   }
 
   /** The first chunks of a portion are done, or skipped. What is left is given back, to be taken with what lies behind it, unless another thread has taken that. */
-  #finish(portion: Portion, count: number): void {
-    const done = portion.members.slice(0, count);
+  #finish(item: WorkItem, count: number): void {
+    const done = item.members.slice(0, count);
     for (const planned of done) if (!planned.isExecuted) this.#skip(planned);
-    portion.members = portion.members.slice(count);
-    const rest = portion.members;
-    if (rest.length > 0 && !portion.isAlone && this.#next === portion.end) {
+    item.members = item.members.slice(count);
+    const rest = item.members;
+    if (rest.length > 0 && !item.isAlone && this.#next === item.end) {
       this.#next -= rest.length;
-      portion.taken.endNumber = rest[0]!.chunk.startNumber - 1;
-      portion.members = [];
+      item.ticket.endNumber = rest[0]!.chunk.startNumber - 1;
+      item.members = [];
     }
-    if (portion.members.length === 0) this.#checkpoint.finish(portion.taken);
+    if (item.members.length === 0) this.#checkpoint.finish(item.ticket);
     const executed = done.filter(({ isExecuted }) => isExecuted);
     if (executed.length > 0) this.#store(() => { for (const { chunk } of executed) this.#state.resetWeights(chunk.startNumber, chunk.endNumber); });
   }
@@ -265,7 +265,7 @@ function executedBytes(chunks: readonly Planned[]): number {
 }
 
 /** Chunks that were taken together. */
-interface Taken {
+interface Ticket {
   /** Of the last one. */
   endNumber: number;
   isDone: boolean;
@@ -276,7 +276,7 @@ interface Taken {
  * before it are finished.
  */
 export class TrailingCheckpoint {
-  readonly #underWay: Taken[] = [];
+  readonly #underWay: Ticket[] = [];
   /** Last logical chunk up to which everything is finished; undefined for none. */
   done: number | undefined;
 
@@ -285,15 +285,15 @@ export class TrailingCheckpoint {
   }
 
   /** Chunks are taken in the order of the log. */
-  take(endNumber: number): Taken {
-    const taken = { endNumber, isDone: false };
-    this.#underWay.push(taken);
-    return taken;
+  take(endNumber: number): Ticket {
+    const ticket = { endNumber, isDone: false };
+    this.#underWay.push(ticket);
+    return ticket;
   }
 
   /** True when the checkpoint moved. */
-  finish(taken: Taken): boolean {
-    taken.isDone = true;
+  finish(ticket: Ticket): boolean {
+    ticket.isDone = true;
     const before = this.done;
     while (this.#underWay[0]?.isDone === true) this.done = this.#underWay.shift()!.endNumber;
     return this.done !== before;

@@ -9,7 +9,7 @@ import { Calculation } from './calculation.ts';
 import { scavengedFileBytes } from './chunk-writer.ts';
 import { type Fate, GOES, IS_EMPTIED, KeepRule, STAYS_AS_IT_IS } from './keep-rule.ts';
 import { type RunFiles, type RunSettings, Throttle } from './sources/run-settings.ts';
-import { type LearningParts, RunSources } from './sources/run-sources.ts';
+import { type CollectingParts, RunSources } from './sources/run-sources.ts';
 
 /** A scavenge that only counts: it learns into a state of its own, and writes nothing to the directory. */
 export const DRY_RUN_JOB = 'scavenge.dry-run';
@@ -40,14 +40,14 @@ export async function dryRun(args: DryRunArgs, context: JobContext): Promise<Dry
 }
 
 class DryRun {
-  readonly #parts: LearningParts;
+  readonly #parts: CollectingParts;
   readonly #context: JobContext;
   readonly #keep: KeepRule;
   readonly #fields = new PrepareFields();
   readonly #bytesTotal: number;
   #sincePause = 0;
 
-  constructor(parts: LearningParts, context: JobContext) {
+  constructor(parts: CollectingParts, context: JobContext) {
     this.#parts = parts;
     this.#context = context;
     this.#keep = new KeepRule(parts.state, parts.settings, context.hasher);

@@ -10,7 +10,7 @@ import { isEmptied, isWholeEvent } from '../log/format/redaction.ts';
 import { isSoftDeleted, keepsTransactionRecord, Retention, type RetentionRule, shownData, TOMBSTONE_I32 } from '../streams/format/retention.ts';
 import { decodeText, encodeText } from '../base/text.ts';
 import type { IgnoredMetadata } from '../streams/format/metadata.ts';
-import type { Explanation, OlderPoint } from './api.ts';
+import type { Explanation, ResumedPoint } from './api.ts';
 import type { IndexKey } from './sources/run-index.ts';
 import { type RunFiles, type RunSettings, setRetention } from './sources/run-settings.ts';
 import { RunSources } from './sources/run-sources.ts';
@@ -23,7 +23,7 @@ export interface ExplainArgs {
   readonly settings: RunSettings;
   readonly stream: string;
   /** To which the next run goes, or null where it writes a new point. */
-  readonly olderPoint: OlderPoint | null;
+  readonly olderPoint: ResumedPoint | null;
 }
 
 /** Event numbers asked for at a time. */
@@ -63,7 +63,7 @@ interface Metadata {
 const NONE: Metadata = { maxAge: null, maxCount: null, truncateBefore: null, written: null, ignored: [] };
 
 /** The record that is looked at, shared by all that look. */
-interface Looked {
+interface Examined {
   readonly frame: RecordFrame;
   readonly fields: PrepareFields;
   readonly entries: EntryList;
@@ -75,7 +75,7 @@ class Judge {
   readonly #sources: RunSources;
   readonly #settings: RunSettings;
   readonly #context: JobContext;
-  readonly #looked: Looked;
+  readonly #looked: Examined;
   readonly #isMetastream: boolean;
   readonly retention: Retention;
   /** Number of the tombstone: nothing behind it is removed. */
@@ -85,7 +85,7 @@ class Judge {
   /** Position of the metadata in force where they delete the stream; -1 where they don't, or a deleted stream's last event keeps its data. */
   #deletedAt = -1;
 
-  constructor(stream: string, settings: RunSettings, sources: RunSources, context: JobContext, looked: Looked) {
+  constructor(stream: string, settings: RunSettings, sources: RunSources, context: JobContext, looked: Examined) {
     this.#stream = stream;
     this.#sources = sources;
     this.#settings = settings;
@@ -173,7 +173,7 @@ class Explainer {
   readonly #args: ExplainArgs;
   readonly #sources: RunSources;
   readonly #context: JobContext;
-  readonly #looked: Looked = { frame: new RecordFrame(), fields: new PrepareFields(), entries: new EntryList() };
+  readonly #looked: Examined = { frame: new RecordFrame(), fields: new PrepareFields(), entries: new EntryList() };
   readonly #judge: Judge;
   /** Of the run that waits to go on, if there is one. */
   readonly #older: Judge | null;

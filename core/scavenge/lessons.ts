@@ -18,15 +18,15 @@ const UNITS_MAX = 8_388_608;
 interface HashedName { readonly name: string; readonly hi: number; readonly lo: number }
 
 /** What a metadata record or a tombstone teaches. */
-interface Lesson {
+interface StreamFact {
   readonly original: HashedName;
   readonly metastream: HashedName;
   readonly position: number;
   /** Of a metadata record; a tombstone has none. */
-  readonly metadata: MetadataLesson | null;
+  readonly metadata: MetadataFact | null;
 }
 
-interface MetadataLesson {
+interface MetadataFact {
   readonly number: number;
   readonly maxAge: number | null;
   readonly maxCount: number | null;
@@ -38,10 +38,10 @@ interface MetadataLesson {
 }
 
 /**
- * Collects what records teach, in order of the log. Lessons are stored in order of their hashes: the database and the
+ * Collects what records teach, in order of the log. StreamFacts are stored in order of their hashes: the database and the
  * index then touch each of their blocks once for many lessons instead of once for each.
  */
-export class Lessons {
+export class StreamFacts {
   readonly #hasher: StreamHasher;
   readonly #hash = new Hash64();
   readonly #seen = new SeenNames();
@@ -51,7 +51,7 @@ export class Lessons {
   #units = 0;
   /** Streams to register, and what to learn then. */
   names: HashedName[] = [];
-  lessons: Lesson[] = [];
+  facts: StreamFact[] = [];
   metadata = 0;
   tombstones = 0;
 
@@ -70,7 +70,7 @@ export class Lessons {
 
   clear(): void {
     this.names = [];
-    this.lessons = [];
+    this.facts = [];
     this.#units = 0;
   }
 
@@ -91,7 +91,7 @@ export class Lessons {
     const metastream = this.#register(name);
     const { maxAge = null, maxCount = null, truncateBefore = null } = parseMetadata(shownData(frame, fields), true, fields.version);
     const isFirst = this.#isComplete && !this.#metastreams.addAndTest(metastream.hi, metastream.lo) && number === 0;
-    this.lessons.push({ original, metastream, position: frame.position, metadata: { number, maxAge, maxCount, truncateBefore, isFirst, isInOrder: true } });
+    this.facts.push({ original, metastream, position: frame.position, metadata: { number, maxAge, maxCount, truncateBefore, isFirst, isInOrder: true } });
   }
 
   /** A record with the stream-delete flag. */
@@ -102,7 +102,7 @@ export class Lessons {
     if (fields.eventNumber < 0) throw failure(`Found Tombstone in transaction in stream ${name}`, name, frame);
     const original = this.#register(name);
     const metastream = this.#register(metastreamOf(name));
-    this.lessons.push({ original, metastream, position: frame.position, metadata: null });
+    this.facts.push({ original, metastream, position: frame.position, metadata: null });
   }
 
   #register(name: string): HashedName {
@@ -125,11 +125,11 @@ function failure(message: string, stream: string, frame: RecordFrame): SkuaError
 
 const NOTHING_KNOWN: OriginalStreamData = { isTombstoned: false, maxAge: null, maxCount: null, truncateBefore: null, discardPoint: 0, maybeDiscardPoint: 0, status: STATUS_ACTIVE };
 /** Names or lessons after which it is asked whether to stop. */
-const PAUSE_LESSONS = 1_024;
+const PAUSE_FACTS = 1_024;
 /** More than there are names or lessons at a time; with 32 bits of a hash they stay below 2^53. */
 const PLACES = 2_097_152;
 
-interface LearnerParts {
+interface MetadataCollectorParts {
   readonly state: ScavengeState;
   readonly index: RunIndex;
   readonly weights: ChunkWeights;
@@ -139,26 +139,26 @@ interface LearnerParts {
 }
 
 /**
- * Stores lessons, within the transaction of their logical chunk. Lessons about different streams do not depend on each
+ * Stores lessons, within the transaction of their logical chunk. StreamFacts about different streams do not depend on each
  * other once all streams are registered, and those about one stay in order of the log.
  */
-export class Learner {
-  readonly #parts: LearnerParts;
+export class MetadataCollector {
+  readonly #parts: MetadataCollectorParts;
   readonly #order: MetadataOrder;
 
-  constructor(parts: LearnerParts) {
+  constructor(parts: MetadataCollectorParts) {
     this.#parts = parts;
     this.#order = new MetadataOrder(parts.index);
   }
 
-  async learn(collected: Lessons): Promise<void> {
+  async collect(collected: StreamFacts): Promise<void> {
     const { state } = this.#parts;
-    const { names, lessons } = collected;
+    const { names, facts } = collected;
     await this.#each(names, (name) => name, (name) => {
       state.register(name.name, name.hi, name.lo);
     });
-    await this.#each(lessons, (lesson) => lesson.metastream, (lesson) => this.#ofMetastream(lesson));
-    await this.#each(lessons, (lesson) => lesson.original, (lesson) => this.#ofOriginal(lesson));
+    await this.#each(facts, (fact) => fact.metastream, (fact) => this.#ofMetastream(fact));
+    await this.#each(facts, (fact) => fact.original, (fact) => this.#ofOriginal(fact));
     collected.clear();
   }
 
@@ -168,19 +168,19 @@ export class Learner {
     for (let i = 0; i < order.length; i++) {
       const waiting = take(items[order[i]! % PLACES]!);
       if (waiting !== undefined) await waiting;
-      if (i % PAUSE_LESSONS === PAUSE_LESSONS - 1 || i === order.length - 1) await this.#parts.pause();
+      if (i % PAUSE_FACTS === PAUSE_FACTS - 1 || i === order.length - 1) await this.#parts.pause();
     }
   }
 
-  #ofMetastream(lesson: Lesson): void | Promise<void> {
-    const { metadata } = lesson;
-    if (metadata === null) return this.#tombstoneMetastream(lesson);
+  #ofMetastream(fact: StreamFact): void | Promise<void> {
+    const { metadata } = fact;
+    if (metadata === null) return this.#tombstoneMetastream(fact);
     if (metadata.isFirst) return undefined;
-    return this.#supersede(lesson, metadata);
+    return this.#supersede(fact, metadata);
   }
 
   /** The metadata record before this one is garbage, or this one is where it is out of order. */
-  async #supersede({ metastream, position }: Lesson, metadata: MetadataLesson): Promise<void> {
+  async #supersede({ metastream, position }: StreamFact, metadata: MetadataFact): Promise<void> {
     const { state } = this.#parts;
     const { name, hi, lo } = metastream;
     metadata.isInOrder = await this.#order.check(this.#keyOf(metastream), metadata.number, position);
@@ -190,7 +190,7 @@ export class Learner {
   }
 
   /** The last metadata record of a tombstoned stream is garbage. */
-  async #tombstoneMetastream({ metastream }: Lesson): Promise<void> {
+  async #tombstoneMetastream({ metastream }: StreamFact): Promise<void> {
     const { state } = this.#parts;
     const { name, hi, lo } = metastream;
     state.setMetastream(name, hi, lo, { isTombstoned: true, discardPoint: state.metastream(name, hi, lo)?.discardPoint ?? 0 });
@@ -198,7 +198,7 @@ export class Learner {
   }
 
   /** Age, count and truncation are replaced together; the metadata of a metastream are fixed, whatever anyone wrote. */
-  #ofOriginal({ original: { name, hi, lo }, metadata }: Lesson): void {
+  #ofOriginal({ original: { name, hi, lo }, metadata }: StreamFact): void {
     const { state } = this.#parts;
     if (metadata !== null && (!metadata.isInOrder || isMetastream(name))) return;
     const known = state.original(name, hi, lo) ?? NOTHING_KNOWN;

@@ -1,7 +1,7 @@
 import { isSkuaError, SkuaError } from '../base/errors.ts';
 import type { JobProgress } from '../ports/jobs.ts';
 import { type ScavengeCheckpoint, type ScavengePoint, type ScavengeState, stateOptionsOf } from '../ports/scavenge-state.ts';
-import type { OlderPoint, ScavengeDeps } from './api.ts';
+import type { ResumedPoint, ScavengeDeps } from './api.ts';
 import type { SwitchParts } from './chunk-switch.ts';
 import type { RunHistory } from './history/history.ts';
 import type { RunLog } from './run-log.ts';
@@ -21,7 +21,7 @@ interface RunParts {
   readonly history: RunHistory;
   readonly lines: RunLog;
   /** Told the older point to which the run goes, null for a new one. */
-  readonly onDecided: (olderPoint: OlderPoint | null) => void;
+  readonly onDecided: (olderPoint: ResumedPoint | null) => void;
 }
 
 function abortedError(): SkuaError {
@@ -78,7 +78,7 @@ export class RunContext {
   readonly throttle: Throttle;
   readonly #throttlePercent: number;
   #point: ScavengePoint | null = null;
-  readonly #onDecided: (olderPoint: OlderPoint | null) => void;
+  readonly #onDecided: (olderPoint: ResumedPoint | null) => void;
   /** Prepares in the logical chunks that were accumulated in this run. */
   readonly recordCounts = new Map<number, number>();
   /** A run that was to begin afresh has done so: what goes on with it must not do it once more. */
@@ -112,7 +112,7 @@ export class RunContext {
   }
   set point(point: ScavengePoint) { this.#point = point; }
 
-  decided(olderPoint: OlderPoint | null): void {
+  decided(olderPoint: ResumedPoint | null): void {
     this.progress.olderPoint = olderPoint;
     this.#onDecided(olderPoint);
   }

@@ -1,7 +1,7 @@
 import type { Clock } from '../ports/clock.ts';
 import type { JobProgress } from '../ports/jobs.ts';
 import type { Meter } from '../ports/meter.ts';
-import type { OlderPoint, ScavengePhase, ScavengeProgress } from './api.ts';
+import type { ResumedPoint, ScavengePhase, ScavengeProgress } from './api.ts';
 
 /** Shortest time in milliseconds between two lines in the log. */
 const LINE_EVERY_MS = 10_000;
@@ -36,7 +36,7 @@ export class RunProgress {
   chunksDone = 0;
   chunksTotal = 0;
   bytesReclaimed = 0;
-  olderPoint: OlderPoint | null = null;
+  olderPoint: ResumedPoint | null = null;
   #bytesDone = 0;
   #bytesTotal = 0;
 

@@ -1,12 +1,12 @@
 import { SkuaError } from '../base/errors.ts';
-import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeDeps, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult, ScavengeStarted } from './api.ts';
+import type { DryRunReport, Explanation, LastScavenge, ResumedPoint, ScavengeDeps, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeResult, ScavengeStarted } from './api.ts';
 import { waitingPoint } from './points/points.ts';
 import { HistoryWriter } from './history/history.ts';
 import { repairHistory } from './history/history-repair.ts';
 import { type ActiveRun, checkedOptions, explainStream, launchDryRun, type LaunchOptions, launchRun, THREADS_MAX } from './launch/launch.ts';
 import { background } from '../base/background.ts';
 import { newId } from '../ports/ids.ts';
-export type { ErasureProof, ErasureProofs } from './erasure-proofs/erasure-proofs.ts';
+export type { ErasureCheck as ErasureProof, ErasureChecks as ErasureProofs } from './erasure-proofs/erasure-proofs.ts';
 
 /** Dry runs whose reports are kept. */
 const DRY_RUNS_MAX = 8;
@@ -35,7 +35,7 @@ class NodeScavenger implements Scavenger {
   #last: LastScavenge | null = null;
   #lastOptions: ScavengeOptions = {};
   /** Found out once, as only runs change it; null for not yet. */
-  #waiting: Promise<OlderPoint | null> | null = null;
+  #waiting: Promise<ResumedPoint | null> | null = null;
   /** Backups that read the files of now. */
   #holds = 0;
 
@@ -69,7 +69,7 @@ class NodeScavenger implements Scavenger {
     if (run.isAfresh()) this.#lastOptions = { ...options, startAfresh: false };
   }
 
-  async waiting(): Promise<OlderPoint | null> {
+  async waiting(): Promise<ResumedPoint | null> {
     if (this.#closing.signal.aborted || (this.#active !== null && !this.#active.isDry)) return null;
     return this.#waiting ??= waitingPoint(this.#deps);
   }

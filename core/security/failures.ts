@@ -42,13 +42,13 @@ export class Failures {
   readonly #clock: Clock;
   /** In the order of the last failure or attempt. */
   readonly #entries = new Map<string, Entry>();
-  readonly #familiar: FamiliarPlaces;
+  readonly #familiar: FamiliarAddresses;
   readonly #shared: SharedFailures | null;
 
   /** `shared`: what other processes count too; null where there are none. */
   constructor(clock: Clock, shared: SharedFailures | null = null) {
     this.#clock = clock;
-    this.#familiar = new FamiliarPlaces(clock);
+    this.#familiar = new FamiliarAddresses(clock);
     this.#shared = shared;
   }
 
@@ -190,7 +190,7 @@ export const FAMILIAR_MS = 7 * 86_400_000;
  * From where users have logged in. This gives nobody access, only more attempts; so it outlives changes of passwords, and is
  * forgotten with the process. A user with many places, or many addresses, pushes out places of nobody else.
  */
-class FamiliarPlaces {
+class FamiliarAddresses {
   readonly #clock: Clock;
   /** Monotonic times of the last login, by user and place, each in the order of use. */
   readonly #users = new Map<string, Map<string, number>>();

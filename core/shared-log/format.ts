@@ -1,7 +1,7 @@
 import { isSkuaError, SkuaError } from '../base/errors.ts';
 import { guidToText } from '../base/guid.ts';
 import { crcOf, recordParts } from '../log/format.ts';
-import { damageOf, documentParts, type FileFormat, type FormatWorld, lineParts, type LookedInto, note, type Part, section, wholeOf } from '../ports/file-format.ts';
+import { damageOf, documentParts, type FileFormat, type FormatWorld, lineParts, type Inspected, note, type Part, section, wholeOf } from '../ports/file-format.ts';
 import { decodeText } from '../base/text.ts';
 import { type Commit, COMMIT_HEADER_BYTES, decodeCommitObject } from './format/commit-object.ts';
 import { commitNumberOf, manifestNumberOf } from './format/keys.ts';
@@ -16,7 +16,7 @@ const COMMIT: FileFormat = {
   parts: commitParts,
 };
 
-async function* commitParts({ file, key, world: { digests } }: LookedInto): AsyncGenerator<Part, void, undefined> {
+async function* commitParts({ file, key, world: { digests } }: Inspected): AsyncGenerator<Part, void, undefined> {
   const bytes = await wholeOf(file);
   const number = commitNumberOf(key);
   try {
@@ -38,7 +38,7 @@ async function* commitParts({ file, key, world: { digests } }: LookedInto): Asyn
   }
 }
 
-function recordsOf(file: LookedInto['file'], from: number, { start, records }: Commit): AsyncGenerator<Part, void, undefined> {
+function recordsOf(file: Inspected['file'], from: number, { start, records }: Commit): AsyncGenerator<Part, void, undefined> {
   return recordParts({ file, from, to: from + records.length, position: start });
 }
 

@@ -23,7 +23,7 @@ import { MemoryScavengeStates } from '../memory/memory-scavenge-state.ts';
 import type { Meter } from '../ports/meter.ts';
 import type { ScavengeStates } from '../ports/scavenge-state.ts';
 import type { Storage } from '../ports/storage.ts';
-import { openProofs, type ProofKeeper } from '../integrity/chain/chain.ts';
+import { openHashChain, type HashChain } from '../integrity/chain/chain.ts';
 import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeControl, type Scavenger, type ScavengeStore, type ScavengeView } from '../scavenge/api.ts';
 import { createScavenger } from '../scavenge/scavenge.ts';
 import type { EventStore } from '../streams/api.ts';
@@ -142,7 +142,7 @@ export interface StoreStatus {
   readonly isIndexMerging: boolean;
   readonly chunks: number;
   /** Up to here the log has checksums on disk: completed chunks, and of the one being written the blocks that `block-sums` knows. Null as below. */
-  readonly vouchedTo: number | null;
+  readonly checksummedTo: number | null;
   /** Null where the files are objects, for whose content their store answers. */
   readonly proofs: ScrubFigures | null;
   readonly cache: { readonly hits: number; readonly misses: number; readonly usedBytes: number; readonly capacityBytes: number };
@@ -176,7 +176,7 @@ export interface DirectoryStore extends Store {
   /** The log as it is written, for shipping its end to a repository of backups. */
   shippableLog(): ShippableLog;
   /** The chain of hashes over the log, by which is proved that nothing was changed; null without one. */
-  readonly proofChain: ProofKeeper | null;
+  readonly hashChain: HashChain | null;
 }
 
 const CACHE_DEFAULT_BYTES = 67_108_864;
@@ -209,15 +209,15 @@ export async function openStore(options: OpenStoreOptions): Promise<DirectorySto
     await store.primeRecentIds();
     if (shared !== undefined) await shared.opened(store);
     else if (options.log?.writeEpoch ?? true) await beginEpoch(ids, log, store);
-    const proofChain = await openProofs({ ...world, table: log.table }, options.beginsProofs ?? false);
+    const hashChain = await openHashChain({ ...world, table: log.table }, options.beginsProofs ?? false);
     const states = options.scavenge?.states ?? MemoryScavengeStates.of(world.storage);
     const scavenger = createScavenger({
-      data: { store: shared?.scavengeStore(store) ?? store, index, table: log.table, cache, withNextChunk: (work) => log.withNextChunk(work), proofs: proofChain },
+      data: { store: shared?.scavengeStore(store) ?? store, index, table: log.table, cache, withNextChunk: (work) => log.withNextChunk(work), proofs: hashChain },
       ports: { ...world, states },
       config: { ...DEFAULT_CONFIG, ...options.scavenge?.config },
     });
     undo.push(() => scavenger.close());
-    return new RunningStore(options, { log, cache, index, store, scavenger, proofChain }, undo);
+    return new RunningStore(options, { log, cache, index, store, scavenger, proofChain: hashChain }, undo);
   } catch (error) {
     for (const step of undo.reverse()) await step().catch(() => {});
     throw error;
@@ -269,14 +269,14 @@ interface StoreParts {
   readonly index: StreamIndex;
   readonly store: EventStoreInternals;
   readonly scavenger: Scavenger;
-  readonly proofChain: ProofKeeper | null;
+  readonly proofChain: HashChain | null;
 }
 
 class RunningStore implements DirectoryStore {
   readonly store: EventStore;
   readonly scavenger: Scavenger;
   readonly chunkSizeBytes: number;
-  readonly proofChain: ProofKeeper | null;
+  readonly hashChain: HashChain | null;
   readonly failed: Promise<SkuaError>;
   readonly #world: StoreWorld;
   readonly #log: TransactionLog;
@@ -295,7 +295,7 @@ class RunningStore implements DirectoryStore {
   constructor(options: OpenStoreOptions, { log, cache, index, store, scavenger, proofChain }: StoreParts, undo: readonly (() => Promise<unknown>)[]) {
     this.store = store;
     this.scavenger = scavenger;
-    this.proofChain = proofChain;
+    this.hashChain = proofChain;
     this.chunkSizeBytes = log.chunkSize;
     this.#world = options.world;
     this.#log = log;
@@ -346,7 +346,7 @@ class RunningStore implements DirectoryStore {
       indexMerges: this.#index.merges,
       isIndexMerging: this.#index.isMerging,
       chunks: [...table.all()].length,
-      vouchedTo: this.#log.vouchedTo,
+      checksummedTo: this.#log.checksummedTo,
       proofs: scrubFigures(table, this.#world.clock.nowMs()),
       cache: { hits: this.#cache.hits, misses: this.#cache.misses, usedBytes: this.#cache.usedBytes, capacityBytes: this.#cache.capacityBytes },
       streams: this.#internals.figures(),

@@ -174,7 +174,7 @@ export async function* followAll(context: StoreContext, waiters: Waiters, option
   }
 }
 
-interface Place {
+interface FollowPosition {
   /** Where to read on. */
   readonly from: AllPosition;
   readonly isAfter: boolean;
@@ -183,7 +183,7 @@ interface Place {
 }
 
 /** A position beyond the end means what is written from now on. */
-async function placeOf(context: StoreContext, { after, isInclusive = false }: SubscribeAllOptions): Promise<Place> {
+async function placeOf(context: StoreContext, { after, isInclusive = false }: SubscribeAllOptions): Promise<FollowPosition> {
   const { end } = context.lookup.reader;
   if (after === 'start') return { from: { commit: 0, prepare: 0 }, isAfter: false, seen: null };
   if (after !== 'end' && after.commit <= end) {

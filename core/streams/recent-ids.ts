@@ -113,9 +113,9 @@ export class RecentIds {
     for (let left = this.#reach[home]!, bucket = home; left >= 0; left--, bucket = (bucket + 1) & this.#bucketMask) {
       const begin = bucket * BUCKET;
       for (let i = begin, end = begin + this.#taken[bucket]!; i < end; i++) {
-        const place = places[i]!;
-        if (((place ^ hash) & ~mask) !== 0) continue;
-        const entry = place & mask;
+        const position = places[i]!;
+        if (((position ^ hash) & ~mask) !== 0) continue;
+        const entry = position & mask;
         const at = entry * 5;
         if (keys[at] === w0 && keys[at + 1] === w1 && keys[at + 2] === w2 && keys[at + 3] === w3 && keys[at + 4] === salt) return entry;
       }

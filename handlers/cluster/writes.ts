@@ -38,11 +38,11 @@ export const append: Handler = async (call, app) => {
 };
 
 async function decide(write: CarriedWrite, allowed: Allowed, epoch: number, held: HeldWrite, { fence, copy }: ClusterFeature): Promise<WriteOutcome> {
-  const passage = fence.passage(epoch, held);
-  if (!passage.isOpen) return null;
+  const guard = fence.guard(epoch, held);
+  if (!guard.isOpen) return null;
   try {
     if (allowed instanceof Error) throw allowed;
-    return { result: await written(write, allowed, passage.authorize, copy) };
+    return { result: await written(write, allowed, guard.authorize, copy) };
   } catch (error) {
     // Nothing was done here: the member that has the request asks the next one.
     return isForOthers(error) ? null : outcomeOf(error);

@@ -16,7 +16,7 @@ import { featureOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
-import type { OperationDoc, Place, RouteOfArea } from '../http/route.ts';
+import type { OperationDoc, DecidedBy, RouteOfArea } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
 import type { ConfiguredDocument, ConnectorConfigurationDocument, ConnectorDocument, ConnectorsDocument, ConnectorSettingsDocument, RejectionDocument, RejectionsDocument, ScriptTestDocument } from '../documents/connectors.ts';
 import { CONNECTOR_DOCS, connectorFailures, WEBHOOK_DOC, webhookFailures } from '../openapi/connectors.ts';
@@ -194,6 +194,6 @@ export const CONNECTOR_ROUTES = area({ tag: 'Connectors', feature: 'webhooks', f
   { path: '/webhook/:connector', tag: 'Node', failures: { reply: webhookFailure, docs: webhookFailures }, methods: 'POST, OPTIONS', operations: { POST: { ...operation('sender', 'leader', receiveWebhook, WEBHOOK_DOC), arrive: webhookBody } } },
 ]);
 
-function commandRoute(name: string, handler: Handler, doc: OperationDoc, audit?: AuditAction, place: Place = 'leader'): RouteOfArea {
+function commandRoute(name: string, handler: Handler, doc: OperationDoc, audit?: AuditAction, place: DecidedBy = 'leader'): RouteOfArea {
   return { path: `${CONNECTOR}/${name}`, methods: 'POST, OPTIONS', operations: { POST: operation('operators', place, handler, doc, audit) } };
 }

@@ -70,11 +70,11 @@ async function arrived(call: Call, app: App, { ingest, limits }: Webhooks, conne
 }
 
 /** Of a call that another member has passed on, what lets its event take its place, and whether it was refused so: then it is certain that nothing was written. */
-function leadOf({ passage }: Call): { readonly authorize: Authorize | null; readonly wasRefused: () => boolean } {
+function leadOf({ guard }: Call): { readonly authorize: Authorize | null; readonly wasRefused: () => boolean } {
   let wasRefused = false;
-  if (passage === null) return { authorize: null, wasRefused: () => false };
+  if (guard === null) return { authorize: null, wasRefused: () => false };
   const authorize: Authorize = (metadata, endOf) => {
-    const refusal = passage.authorize(metadata, endOf);
+    const refusal = guard.authorize(metadata, endOf);
     wasRefused ||= isForOthers(refusal);
     return refusal;
   };

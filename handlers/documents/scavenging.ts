@@ -1,12 +1,12 @@
 import type { AutoScavengeStatus, NodeOutcome, ScheduledTimes } from '../../core/auto-scavenge/api.ts';
-import type { DryRunReport, ErasureFinding, ErasureReport, Explanation, LastScavenge, OlderPoint, ScavengeProgress } from '../../core/scavenge/api.ts';
+import type { DryRunReport, ErasureFinding, ErasureReport, Explanation, LastScavenge, ResumedPoint, ScavengeProgress } from '../../core/scavenge/api.ts';
 import type { ErasureProof } from '../../core/scavenge/scavenge.ts';
 
 /** Documents of scavenging as they are sent: types alone, for handlers, the OpenAPI document, the command line and the page. Moments are ISO texts. */
 
 /** A scavenge point of the past, up to which a run goes. */
-export interface OlderPointDocument {
-  readonly why: OlderPoint['why'];
+export interface ResumedPointDocument {
+  readonly why: ResumedPoint['why'];
   readonly position: number;
   readonly eventNumber: number;
   readonly effectiveNow: string;
@@ -15,7 +15,7 @@ export interface OlderPointDocument {
 
 /** Of answers that tell what waits to go on: the point to which the next start goes. */
 export interface WaitingMember {
-  readonly waiting?: OlderPointDocument;
+  readonly waiting?: ResumedPointDocument;
 }
 
 /** On object storage: until when traces of what the last run removed remain, or since when none is left. */
@@ -28,14 +28,14 @@ export interface TracesMembers {
 export interface StartedDocument {
   readonly scavengeId: string;
   /** Absent where it goes up to its start. */
-  readonly olderPoint?: OlderPointDocument;
+  readonly olderPoint?: ResumedPointDocument;
 }
 
 /** GET `/admin/scavenge/current`: empty texts while none runs. */
 export interface CurrentDocument extends WaitingMember, TracesMembers {
   readonly scavengeId: string;
   readonly scavengeLink: string;
-  readonly olderPoint?: OlderPointDocument;
+  readonly olderPoint?: ResumedPointDocument;
 }
 
 /** GET `/admin/scavenge/last`: `Unknown` where none has run since the start of the node. */
@@ -44,23 +44,23 @@ export interface LastDocument extends WaitingMember, TracesMembers {
   readonly scavengeLink: string;
   readonly scavengeResult: LastScavenge['result'] | 'Unknown';
   readonly error?: string;
-  readonly olderPoint?: OlderPointDocument;
+  readonly olderPoint?: ResumedPointDocument;
 }
 
 /** GET `/admin/scavenge/progress`. */
 export interface ProgressDocument extends Omit<ScavengeProgress, 'startedAtMs' | 'olderPoint'> {
   readonly startedAt: string;
-  readonly olderPoint?: OlderPointDocument;
+  readonly olderPoint?: ResumedPointDocument;
 }
 
 /** GET `/admin/scavenge/dry-run/{id}`, once it has ended. */
 export interface DryRunDocument extends Omit<DryRunReport, 'point' | 'waiting'>, WaitingMember {
-  readonly point: Pick<OlderPointDocument, 'position' | 'eventNumber' | 'effectiveNow'>;
+  readonly point: Pick<ResumedPointDocument, 'position' | 'eventNumber' | 'effectiveNow'>;
 }
 
 /** GET `/admin/scavenge/explain/{stream}`. */
 export interface ExplanationDocument extends Omit<Explanation, 'waiting'> {
-  readonly waiting?: OlderPointDocument & { readonly leaves: Explanation['removed'] };
+  readonly waiting?: ResumedPointDocument & { readonly leaves: Explanation['removed'] };
 }
 
 /** GET `/auto-scavenge/enabled`: the reason where it is off. */

@@ -105,11 +105,11 @@ export function inTurn<T>({ app: { turns }, call: { countedAs } }: GrpcCall, tak
  * Where a call is decided in a cluster (core/cluster/README.md, rules 12 to 14). `here`: by the member that has it. `writes`: there too, but what it writes is decided by the leader. `leader-only`: by the leader, to which others refer the client (`not-leader`). `node`: it is about the member that has it, also where the
  * client asks for the leader, as some do with all calls: with gossip they want to find it.
  */
-export type Place = 'here' | 'node' | 'writes' | 'leader-only';
+export type DecidedBy = 'here' | 'node' | 'writes' | 'leader-only';
 
 /** What is known of a method before anything of a call is read: where it is decided, and who may call it. */
 export interface MethodRule {
-  readonly place: Place;
+  readonly place: DecidedBy;
   /** Asked before the first message is read; `stream`: the method asks the list of the stream that its message names. */
   readonly access: Access;
   /** Under which name the audit is told of it, also of refusals; absent for what it is not told of, or what only the message says. */

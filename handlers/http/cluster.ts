@@ -39,14 +39,14 @@ export interface Fence {
    * Runs the handling of a request. Writes that it makes take their place in the log only while the passage is open, later they reject with `not_leader`; and only while `held` lets them, later
    * they reject with `write_expired`. `epochNumber` is null for what is decided here whoever leads.
    */
-  run<T>(epochNumber: number | null, held: HeldWrite, work: (passage: Passage) => T): T;
+  run<T>(epochNumber: number | null, held: HeldWrite, work: (guard: EpochGuard) => T): T;
   /** The same for writes whose handling is no request of its own. */
-  passage(epochNumber: number | null, held: HeldWrite): Passage;
+  guard(epochNumber: number | null, held: HeldWrite): EpochGuard;
   /** Runs the handling of a client's own request: what it writes while another member leads is written there, for this writer, in its order, and only while somebody waits for the answer. */
   own<T>(writer: () => Writer, isGone: () => boolean, work: () => T): T;
 }
 
-export interface Passage {
+export interface EpochGuard {
   /** The epoch is the newest one in the log of this member, which wrote it. */
   readonly isOpen: boolean;
   /** Something was written, so that a later refusal does not mean that nothing happened. */

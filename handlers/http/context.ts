@@ -18,7 +18,7 @@ import type { EventStore } from '../../core/streams/api.ts';
 import { StreamNames } from '../../core/streams/find-names/find-names.ts';
 import type { Connectors, WebhookIngest, ArrivalLimits } from '../../core/webhook/api.ts';
 import { ARRIVAL_LIMITS, Arrivals } from '../../core/webhook/arrivals/arrivals.ts';
-import type { Fence, Forwarded, Forwarder, Passage } from './cluster.ts';
+import type { Fence, Forwarded, Forwarder, EpochGuard } from './cluster.ts';
 import type { NodeControl } from './node-control.ts';
 import { OwnHosts } from './own-hosts.ts';
 import type { PageFiles } from './page-files.ts';
@@ -296,7 +296,7 @@ export interface Call {
   /** What another member says of a request that it has passed on; null for a client's own. */
   readonly forwarded: Forwarded | null;
   /** Whether a request that was passed on may still be decided here; null for a client's own. */
-  passage: Passage | null;
+  guard: EpochGuard | null;
   /** It takes slices of the process (./turns.ts). */
   isLong: boolean;
   /** The body where it was read before the handler; null where it still has to be read. */

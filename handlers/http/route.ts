@@ -5,7 +5,7 @@ import type { Access, App, AppFeatures, AppOptions, Branch, Call, Handler, Reply
  * Which member of a cluster decides an operation (core/cluster/README.md, rule 13). `here`: the one that is asked. `writes`: that one too, but what it writes is decided by the one that
  * leads. `leader`: the one that leads, to which others pass the request on.
  */
-export type Place = 'here' | 'writes' | 'leader';
+export type DecidedBy = 'here' | 'writes' | 'leader';
 
 export type Arrive = (call: Call, app: App) => Promise<Uint8Array | Reply>;
 
@@ -13,7 +13,7 @@ export type Arrive = (call: Call, app: App) => Promise<Uint8Array | Reply>;
 export interface Operation {
   readonly handler: Handler;
   readonly access: Access;
-  readonly place: Place;
+  readonly place: DecidedBy;
   readonly doc: OperationDoc;
   /** Under which name the audit is told of it, also of refusals; absent for what it is not told of. */
   readonly audit?: AuditAction;
@@ -116,6 +116,6 @@ export function area(traits: Traits, routes: readonly RouteOfArea[]): readonly R
   return routes.map((route) => ({ ...traits, ...route }));
 }
 
-export function operation(access: Access, place: Place, handler: Handler, doc: OperationDoc, audit?: AuditAction): Operation {
+export function operation(access: Access, place: DecidedBy, handler: Handler, doc: OperationDoc, audit?: AuditAction): Operation {
   return { handler, access, place, doc, ...(audit !== undefined && { audit }) };
 }

@@ -1,6 +1,6 @@
 import { arrayOf, BOOLEAN, COUNT, documentOf, failing, INTEGER, json, jsonOrText, ok, oneOf, PARAMETERS, problems, query, ref, segment, TEXT, TIME, UUID } from './parts.ts';
 import type { OperationDoc, ParameterDoc, Schema } from '../http/route.ts';
-import type { CurrentDocument, DryRunDocument, ExplanationDocument, LastDocument, OlderPointDocument, ProgressDocument, StartedDocument, TracesMembers } from '../documents/scavenging.ts';
+import type { CurrentDocument, DryRunDocument, ExplanationDocument, LastDocument, ResumedPointDocument, ProgressDocument, StartedDocument, TracesMembers } from '../documents/scavenging.ts';
 import type { LoadedCertificate, MergeIndexesDocument, MessageDocument, ReloadResult } from '../documents/node.ts';
 import type { IdentityDocument } from '../documents/users.ts';
 import type { MembersOf } from './parts.ts';
@@ -18,7 +18,7 @@ const TRACES: MembersOf<TracesMembers> = {
 };
 
 export const ADMIN_SCHEMAS: Readonly<Record<string, Schema>> = {
-  OlderScavengePoint: documentOf<OlderPointDocument>({
+  OlderScavengePoint: documentOf<ResumedPointDocument>({
     why: { ...oneOf('unfinished', 'unreached'), description: '`unfinished`: of an unfinished run; `unreached`: the log has the point, but no run has reached it.' }, position: COUNT, eventNumber: COUNT, effectiveNow: TIME, threshold: INTEGER,
   }, 'An older scavenge point: what was deleted or has expired since is left to the run after the one that uses it.'),
   ScavengeStarted: documentOf<StartedDocument>({ scavengeId: UUID, 'olderPoint?': ref('OlderScavengePoint') }),

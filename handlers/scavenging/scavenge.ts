@@ -1,6 +1,6 @@
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { ScavengeOrder } from '../../core/ports/nodes.ts';
-import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, ScavengeProgress, ScavengeStarted, ScavengeTraces } from '../../core/scavenge/api.ts';
+import type { DryRunReport, Explanation, LastScavenge, ResumedPoint, ScavengeOptions, ScavengeProgress, ScavengeStarted, ScavengeTraces } from '../../core/scavenge/api.ts';
 import { timestampText } from '../../core/base/time.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { App, Call, Handler } from '../http/context.ts';
@@ -12,7 +12,7 @@ import { area, operation } from '../http/route.ts';
 import { decodeSegment, prefixOf } from '../http/url.ts';
 import { checkInspection } from '../streams/access.ts';
 import { SCAVENGE_DOCS } from '../openapi/administration.ts';
-import type { CurrentDocument, DryRunDocument, ExplanationDocument, LastDocument, OlderPointDocument, ProgressDocument, StartedDocument, TracesMembers, WaitingMember } from '../documents/scavenging.ts';
+import type { CurrentDocument, DryRunDocument, ExplanationDocument, LastDocument, ResumedPointDocument, ProgressDocument, StartedDocument, TracesMembers, WaitingMember } from '../documents/scavenging.ts';
 
 /** Scavenging over HTTP. */
 
@@ -25,7 +25,7 @@ const startScavenge: Handler = async (call, app) => {
   try {
     const { scavengeId, olderPoint } = await started(call, app, options);
     noteForAudit(call, { target: scavengeId, details: { ...options, dryRun: isDryRunOf(call) } });
-    return adminReply(call, chosen, { scavengeId, ...olderPointMember(olderPoint) } satisfies StartedDocument, `ScavengeId: ${scavengeId}`);
+    return adminReply(call, chosen, { scavengeId, ...resumedPointMember(olderPoint) } satisfies StartedDocument, `ScavengeId: ${scavengeId}`);
   } catch (error) {
     if (!isSkuaError(error, 'scavenge_in_progress')) throw error;
     throw new SkuaError('scavenge_in_progress', 'Scavenge is already running', {
@@ -66,7 +66,7 @@ const currentScavenge: Handler = async (call, app) => {
   const scavengeId = scavengerOf(app).current() ?? '';
   const scavengeLink = linkOf(call, scavengeId);
   const last = scavengerOf(app).last();
-  const older = last !== null && last.scavengeId === scavengeId ? olderPointMember(last.olderPoint) : {};
+  const older = last !== null && last.scavengeId === scavengeId ? resumedPointMember(last.olderPoint) : {};
   const traces = tracesFields(scavengeId === '' ? last?.traces : undefined);
   return adminReply(call, chosen, { scavengeId, scavengeLink, ...older, ...waiting, ...traces } satisfies CurrentDocument, `ScavengeId: ${scavengeId}, ScavengeLink: ${scavengeLink}`);
 };
@@ -89,7 +89,7 @@ function lastOf(app: App): LastScavenge | null {
 function lastFields(call: Call, last: LastScavenge | null): Omit<LastDocument, 'waiting'> {
   if (last === null) return { scavengeId: NO_SCAVENGE_ID, scavengeLink: '', scavengeResult: 'Unknown' };
   const { scavengeId, result, error, olderPoint, traces } = last;
-  return { scavengeId, scavengeLink: linkOf(call, scavengeId), scavengeResult: result, ...(error !== null && { error }), ...olderPointMember(olderPoint), ...tracesFields(traces) };
+  return { scavengeId, scavengeLink: linkOf(call, scavengeId), scavengeResult: result, ...(error !== null && { error }), ...resumedPointMember(olderPoint), ...tracesFields(traces) };
 }
 
 /** On object storage: until when traces remain of what the last run removed, or when none was left. */
@@ -99,19 +99,19 @@ function tracesFields(traces: ScavengeTraces | undefined): TracesMembers {
 }
 
 /** An older point as it is sent. */
-export function olderPointDocument({ why, point }: OlderPoint): OlderPointDocument {
+export function resumedPointDocument({ why, point }: ResumedPoint): ResumedPointDocument {
   return { why, position: point.position, eventNumber: point.eventNumber, effectiveNow: timestampText(point.effectiveNowMs, point.effectiveNowTicks ?? 0), threshold: point.threshold };
 }
 
 /** Behind the members that are recorded; absent where a run goes up to its start. */
-function olderPointMember(olderPoint: OlderPoint | undefined): { readonly olderPoint?: OlderPointDocument } {
-  return olderPoint === undefined ? {} : { olderPoint: olderPointDocument(olderPoint) };
+function resumedPointMember(olderPoint: ResumedPoint | undefined): { readonly olderPoint?: ResumedPointDocument } {
+  return olderPoint === undefined ? {} : { olderPoint: resumedPointDocument(olderPoint) };
 }
 
 /** Where a run waits to go on, the point to which the next start goes. */
 export async function waitingMember(app: App): Promise<WaitingMember> {
   const waiting = await scavengerOf(app).waiting();
-  return waiting === null ? {} : { waiting: olderPointDocument(waiting) };
+  return waiting === null ? {} : { waiting: resumedPointDocument(waiting) };
 }
 
 function linkOf(call: Call, scavengeId: string): string {
@@ -131,7 +131,7 @@ export function progressDocument(progress: ScavengeProgress): ProgressDocument {
   const { scavengeId, phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed, elapsedSeconds, remainingSeconds, phaseShare, olderPoint, tracesRemainSeconds } = progress;
   return {
     scavengeId, phase, chunksDone, chunksTotal, bytesDone, bytesTotal, bytesReclaimed, startedAt: timestampText(progress.startedAtMs, 0), elapsedSeconds, remainingSeconds,
-    ...(phaseShare !== undefined && { phaseShare }), ...olderPointMember(olderPoint), ...(tracesRemainSeconds !== undefined && { tracesRemainSeconds }),
+    ...(phaseShare !== undefined && { phaseShare }), ...resumedPointMember(olderPoint), ...(tracesRemainSeconds !== undefined && { tracesRemainSeconds }),
   };
 }
 
@@ -151,12 +151,12 @@ const dryRunReport: Handler = async (call, app) => {
 /** The report as it is sent. */
 export function dryRunDocument({ scavengeId, threshold, point, chunks, totals, waiting }: DryRunReport): DryRunDocument {
   const effectiveNow = timestampText(point.effectiveNowMs, point.effectiveNowTicks ?? 0);
-  return { scavengeId, threshold, point: { position: point.position, eventNumber: point.eventNumber, effectiveNow }, chunks, totals, ...(waiting !== undefined && { waiting: olderPointDocument(waiting) }) };
+  return { scavengeId, threshold, point: { position: point.position, eventNumber: point.eventNumber, effectiveNow }, chunks, totals, ...(waiting !== undefined && { waiting: resumedPointDocument(waiting) }) };
 }
 
 /** The explanation as it is sent. */
 export function explanationDocument({ waiting, ...explanation }: Explanation): ExplanationDocument {
-  return { ...explanation, ...(waiting !== undefined && { waiting: { ...olderPointDocument(waiting), leaves: waiting.leaves } }) };
+  return { ...explanation, ...(waiting !== undefined && { waiting: { ...resumedPointDocument(waiting), leaves: waiting.leaves } }) };
 }
 
 /** GET `/admin/scavenge/explain/{stream}`: what a scavenge that began now would remove from a stream, and why; for operators who may read the stream and its metadata. */

@@ -25,7 +25,7 @@ const IDLE_COMMENT_MS = 15_000;
 
 export async function subscribeToStream(call: Call, app: App, stream: string, resolveLinks: boolean): Promise<Reply> {
   await checkStream(call, app, 'read', stream);
-  const after = streamPlace(startOf(call));
+  const after = streamPosition(startOf(call));
   const info = await app.store.streamInfo(stream);
   if (info.isTombstoned) throw new SkuaError('stream_deleted', `Stream '${stream}' is hard-deleted.`, { stream });
   const subscribe = (signal: AbortSignal) => app.store.subscribeToStream(stream, { after, resolveLinks, signal, share: app.server.replyShareOf?.(call.request) });
@@ -53,7 +53,7 @@ function startOf(call: Call): Start {
 }
 
 /** The number behind which to begin; -1, which `caught-up` of a stream without events has, for the beginning. */
-function streamPlace({ text, isInclusive }: Start): number | 'end' {
+function streamPosition({ text, isInclusive }: Start): number | 'end' {
   if (text === null) return -1;
   if (text === 'end') return 'end';
   const number = integer64(text);

@@ -8,14 +8,14 @@ import { type Anchor, parseAnchor } from '../../core/integrity/format/layout.ts'
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { makeFolder } from '../fs/make-folder.ts';
 import { identityOf, rootMissing, rootReplaced } from '../fs/root.ts';
-import { openObjects, parsePlace } from '../objects/open.ts';
+import { openObjects, parseLocation } from '../objects/open.ts';
 
 const MS_PER_DAY = 86_400_000;
 /** Digits, so that the names of objects sort as positions and receipts do. */
 const POSITION_DIGITS = 20;
 const RECEIPT_DIGITS = 10;
 
-export interface AnchorPlaceOptions {
+export interface AnchorLocationOptions {
   /** A file, an http(s) URL, or s3://bucket/prefix. */
   readonly place: string;
   /** Days for which objects can't be removed; 0 for no lock. */
@@ -24,16 +24,16 @@ export interface AnchorPlaceOptions {
 }
 
 /** What kind of place a text names. */
-export function anchorPlaceKind(place: string): 'file' | 'url' | 's3' {
-  if (/^https?:\/\//i.test(place)) return 'url';
-  return /^s3:\/\//i.test(place) ? 's3' : 'file';
+export function anchorLocationKind(location: string): 'file' | 'url' | 's3' {
+  if (/^https?:\/\//i.test(location)) return 'url';
+  return /^s3:\/\//i.test(location) ? 's3' : 'file';
 }
 
 /** Throws `bad_option` for what is no place. */
-export async function openAnchorPlace({ place, lockDays, s3 }: AnchorPlaceOptions): Promise<AnchorPlace> {
-  switch (anchorPlaceKind(place)) {
+export async function openAnchorLocation({ place, lockDays, s3 }: AnchorLocationOptions): Promise<AnchorPlace> {
+  switch (anchorLocationKind(place)) {
     case 'url': return urlPlace(place);
-    case 's3': return objectPlace(await openObjects(parsePlace(place, s3)), lockDays, () => Date.now());
+    case 's3': return objectPlace(await openObjects(parseLocation(place, s3)), lockDays, () => Date.now());
     default: return filePlace(place);
   }
 }

@@ -101,11 +101,11 @@ function openDatabase(root: string, file: string): Database {
 
 /** SQLite says that it can't, and not why: the system does. */
 function notLocked(error: unknown, root: string, file: string): SkuaError {
-  for (const place of [root, file]) {
+  for (const location of [root, file]) {
     try {
-      fs.accessSync(place, fs.constants.R_OK | fs.constants.W_OK);
+      fs.accessSync(location, fs.constants.R_OK | fs.constants.W_OK);
     } catch (cause) {
-      if (systemCode(cause) !== 'ENOENT') return storageError(cause, place);
+      if (systemCode(cause) !== 'ENOENT') return storageError(cause, location);
     }
   }
   return storageError(error, file);

@@ -2,7 +2,7 @@ import { SkuaError } from '../../core/base/errors.ts';
 import { fileExists, fileNotFound } from '../../core/ports/storage.ts';
 
 /** The error of a system call on `path` as the Storage port words it; `place` is where that lies on this machine. */
-export function storageError(error: unknown, path: string, place = path): SkuaError {
+export function storageError(error: unknown, path: string, location = path): SkuaError {
   if (error instanceof SkuaError) return error;
   const code = systemCode(error);
   switch (code) {
@@ -14,7 +14,7 @@ export function storageError(error: unknown, path: string, place = path): SkuaEr
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':
-      return new SkuaError('io_error', `Access to ${place} was denied (${code}). Check the owner and the permissions of the data directory.`, { path, systemCode: code }, error);
+      return new SkuaError('io_error', `Access to ${location} was denied (${code}). Check the owner and the permissions of the data directory.`, { path, systemCode: code }, error);
     case 'EMFILE':
     case 'ENFILE':
       return new SkuaError('io_error', `${path} can't be opened: too many files are open (${code}). Raise the limit of open files.`, { path, systemCode: code }, error);

@@ -3,7 +3,7 @@ import { fileClosed, fileNotFound, fileReadOnly } from '../../core/ports/storage
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { diskShare } from './disk-share.ts';
 import { storageError, syncError } from './errors.ts';
-import { ReadPace, SyncPace } from './paces.ts';
+import { ReadLatency, SyncLatency } from './paces.ts';
 import { syncTurns } from './sync-turns.ts';
 
 /**
@@ -39,8 +39,8 @@ export class FilesystemFile implements StorageFile {
   #isWritable: boolean;
   #isOpen = true;
   #syncFailure: unknown = null;
-  readonly #pace = new SyncPace();
-  readonly #readPace = new ReadPace();
+  readonly #pace = new SyncLatency();
+  readonly #readPace = new ReadLatency();
   /** Bytes written on a thread in the background since it last set the disk to work. */
   #unwritten = 0;
   #writingBack: Promise<void> = Promise.resolve();
@@ -258,8 +258,8 @@ export class FilesystemFile implements StorageFile {
 }
 
 /** Whether the name still leads to the open file. */
-export function isInPlace(fd: number, place: string): boolean {
-  const now = fs.statSync(place, { bigint: true, throwIfNoEntry: false });
+export function isInPlace(fd: number, location: string): boolean {
+  const now = fs.statSync(location, { bigint: true, throwIfNoEntry: false });
   const own = fs.fstatSync(fd, { bigint: true });
   return now?.ino === own.ino && now.dev === own.dev;
 }

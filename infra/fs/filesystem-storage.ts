@@ -163,12 +163,12 @@ export class FilesystemStorage implements Storage {
 
   async freeBytes(): Promise<number> {
     // Of a directory that is not there yet, on the disk on which it will be.
-    for (let place = this.root; ; place = path.dirname(place)) {
+    for (let location = this.root; ; location = path.dirname(location)) {
       try {
-        const { bavail, bsize } = await statfs(place);
+        const { bavail, bsize } = await statfs(location);
         return bavail * bsize;
       } catch (error) {
-        if (systemCode(error) !== 'ENOENT' || place === path.dirname(place)) throw storageError(error, this.root);
+        if (systemCode(error) !== 'ENOENT' || location === path.dirname(location)) throw storageError(error, this.root);
       }
     }
   }
@@ -201,7 +201,7 @@ export class FilesystemStorage implements Storage {
     const isOfAnother = !this.#hasIndexInside && owner !== this.root && namesIn(owner).some(isDataName);
     const locks: StorageLock[] = [];
     try {
-      for (const place of [this.root, ...(this.#hasIndexInside ? [] : [this.indexRoot]), ...(isOfAnother ? [owner] : [])]) locks.push(lockDirectory(place));
+      for (const location of [this.root, ...(this.#hasIndexInside ? [] : [this.indexRoot]), ...(isOfAnother ? [owner] : [])]) locks.push(lockDirectory(location));
       return locks;
     } catch (error) {
       for (const lock of locks) lock.release().catch(() => {});
@@ -244,15 +244,15 @@ export class FilesystemStorage implements Storage {
 }
 
 /** What is opened to be read surely has its name, and so its full length, then: it may be replaced, and cut, between two calls. */
-function openFile(calls: FileCalls, path: string, place: string, flags: number): FilesystemFile {
+function openFile(calls: FileCalls, path: string, location: string, flags: number): FilesystemFile {
   const isWritable = (flags & fs.constants.O_RDWR) !== 0;
   for (let tries = 0; tries < OPEN_TRIES_MAX; tries++) {
     // A pipe would be waited for, for ever.
-    const fd = fs.openSync(place, flags | fs.constants.O_NONBLOCK, 0o644);
+    const fd = fs.openSync(location, flags | fs.constants.O_NONBLOCK, 0o644);
     try {
       const found = fs.fstatSync(fd);
-      if (!found.isFile()) throw new SkuaError('io_error', `${place} is not a file. Move it out of the data directory.`, { path });
-      if (isWritable || isInPlace(fd, place)) return new FilesystemFile({ path, place, fd, size: found.size, isWritable, calls });
+      if (!found.isFile()) throw new SkuaError('io_error', `${location} is not a file. Move it out of the data directory.`, { path });
+      if (isWritable || isInPlace(fd, location)) return new FilesystemFile({ path, place: location, fd, size: found.size, isWritable, calls });
     } catch (error) {
       fs.closeSync(fd);
       throw error;

@@ -13,7 +13,7 @@ const REFUSED_MAX = 4_096;
  * thread pool where the bytes are in the system's page cache, and must not be done where they are not: the loop would
  * stand still.
  */
-export class ReadPace {
+export class ReadLatency {
   #excessMs = 0;
   #refuse = 0;
   #refuseNext = REFUSED_MIN;
@@ -54,7 +54,7 @@ const SLOW_EVERY = 1_024;
  * loop must not stand still. So a sync is made on the spot only while the last ones were quick, and never one that
  * follows a large write or a truncation.
  */
-export class SyncPace {
+export class SyncLatency {
   /** Quick ones in a row; below 0: those that still go through the pool. */
   #quick = 0;
   /** Syncs since a slow one on the caller's thread. */

@@ -39,13 +39,13 @@ interface Look {
 async function look({ at, folder, entries, beside, found }: Look): Promise<void> {
   for (const entry of entries) {
     const name = folder === '' ? entry.name : `${folder}/${entry.name}`;
-    const place = path.join(at, entry.name);
+    const location = path.join(at, entry.name);
     if (OWN_FOLDERS.includes(name)) {
       // A link to another disk is a folder, too; a file in place of a folder is nobody's of ours.
-      const inside = await entriesOf(place);
+      const inside = await entriesOf(location);
       if (entry.isFile()) found.push(name);
-      await look({ at: place, folder: name, entries: inside, beside, found });
-    } else if ((entry.isDirectory() && isDataName(entry.name)) || !(isExpectedName(name) || beside.some((one) => isOnTheWay(place, one)))) {
+      await look({ at: location, folder: name, entries: inside, beside, found });
+    } else if ((entry.isDirectory() && isDataName(entry.name)) || !(isExpectedName(name) || beside.some((one) => isOnTheWay(location, one)))) {
       found.push(entry.isDirectory() ? `${name}/` : name);
     }
     if (found.length >= FOUND_MAX) return;
@@ -53,10 +53,10 @@ async function look({ at, folder, entries, beside, found }: Look): Promise<void>
 }
 
 /** Whether the path is the place, leads to it, or has the name of one of its family: files that follow each other have a period in theirs (`audit20310402.json`). */
-function isOnTheWay(at: string, place: string): boolean {
-  const { dir, name, ext } = path.parse(place);
+function isOnTheWay(at: string, location: string): boolean {
+  const { dir, name, ext } = path.parse(location);
   const isOfFamily = ext !== '' && path.dirname(at) === dir && path.basename(at).startsWith(name) && at.endsWith(ext);
-  return place === at || place.startsWith(at + path.sep) || isOfFamily;
+  return location === at || location.startsWith(at + path.sep) || isOfFamily;
 }
 
 async function entriesOf(folder: string): Promise<Dirent[]> {

@@ -76,7 +76,7 @@ async function run(message: RunMessage): Promise<void> {
     ids: systemIds,
     hasher: streamHasher,
     scavengeStates,
-    backup: { keys: nodeKeys, compression: nodeCompression, openObjects: (place) => openObjects(place, { isBlocking: setup.isBackground }) },
+    backup: { keys: nodeKeys, compression: nodeCompression, openObjects: (location) => openObjects(location, { isBlocking: setup.isBackground }) },
     progress: (progress) => throttle.report(progress),
     monotonicMs: () => performance.now(),
     sleep: async (ms, signal) => {

@@ -14,8 +14,8 @@ export function describeException(thrown: JSValueHandle): string {
   if (!thrown.isError) return 'The script threw something that is not an Error.';
   const name = member(thrown, 'name') ?? 'Error';
   const message = member(thrown, 'message') ?? '';
-  const place = PLACE.exec(member(thrown, 'stack') ?? '');
-  const where = place === null ? '' : ` (line ${place[1]}, column ${place[2]})`;
+  const location = PLACE.exec(member(thrown, 'stack') ?? '');
+  const where = location === null ? '' : ` (line ${location[1]}, column ${location[2]})`;
   return `${cut(message === '' ? name : `${name}: ${message}`, REASON_LENGTH_MAX - where.length)}${where}`;
 }
 

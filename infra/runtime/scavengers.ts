@@ -2,11 +2,11 @@ import type { NodeAddress } from '../../core/ports/nodes.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { FRESH_DEFAULT_MS, REMOVE_AFTER_DEFAULT_MS } from '../../core/shared-log/api.ts';
 import type { ObjectWorld } from '../../core/shared-log/api.ts';
-import type { Foresight } from '../../core/shared-log/foresight/foresight.ts';
+import type { DryRuns } from '../../core/shared-log/foresight/foresight.ts';
 import type { ScavengeStatus } from '../../core/shared-log/control/control.ts';
 import { scavengeStatus, startScavenge, STOP_WAIT_MS, stopScavenge } from '../../core/shared-log/control/control.ts';
 import { agesOf, tracesMs } from '../../core/shared-log/sweep/sweep.ts';
-import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeControl, ScavengeOptions, ScavengeProgress, ScavengeResult, ScavengeStarted, ScavengeView } from '../../core/scavenge/api.ts';
+import type { DryRunReport, Explanation, LastScavenge, ResumedPoint, ScavengeControl, ScavengeOptions, ScavengeProgress, ScavengeResult, ScavengeStarted, ScavengeView } from '../../core/scavenge/api.ts';
 
 /** As nodes and functions open their stores. */
 const TRACES_SECONDS = tracesMs(agesOf(FRESH_DEFAULT_MS, REMOVE_AFTER_DEFAULT_MS)) / 1_000;
@@ -29,14 +29,14 @@ interface TimeLeft {
 export class TickedScavenger implements ScavengeControl, ScavengeView {
   readonly #world: ObjectWorld;
   readonly #deadline: TimeLeft;
-  readonly #foresight: Pick<Foresight, 'explain'> | null;
+  readonly #dryRuns: Pick<DryRuns, 'explain'> | null;
   #status: ScavengeStatus | null = null;
 
   /** Without `foresight` nothing can be explained. */
-  constructor(world: ObjectWorld, deadline: TimeLeft, foresight: Pick<Foresight, 'explain'> | null = null) {
+  constructor(world: ObjectWorld, deadline: TimeLeft, dryRuns: Pick<DryRuns, 'explain'> | null = null) {
     this.#world = world;
     this.#deadline = deadline;
-    this.#foresight = foresight;
+    this.#dryRuns = dryRuns;
   }
 
   async refresh(): Promise<void> {
@@ -50,7 +50,7 @@ export class TickedScavenger implements ScavengeControl, ScavengeView {
     return { ...started, ...(waiting !== null && { olderPoint: waiting }) };
   }
 
-  async waiting(): Promise<OlderPoint | null> {
+  async waiting(): Promise<ResumedPoint | null> {
     return this.#status?.waiting ?? null;
   }
 
@@ -88,10 +88,10 @@ export class TickedScavenger implements ScavengeControl, ScavengeView {
 
   /** In the time that the function has. */
   async explain(stream: string): Promise<Explanation> {
-    if (this.#foresight === null) throw notHere('An explanation');
+    if (this.#dryRuns === null) throw notHere('An explanation');
     const signal = AbortSignal.timeout(Math.min(TIMER_MS_MAX, this.#deadline.leftMs(ANSWER_RESERVE_MS)));
     try {
-      return await this.#foresight.explain(stream, signal);
+      return await this.#dryRuns.explain(stream, signal);
     } catch (error) {
       throw signal.aborted ? tooLong(stream, error) : error;
     }
@@ -115,12 +115,12 @@ function notHere(what: string): SkuaError {
  * process's own; like on any node they stand in the place of a run while they last.
  */
 export class KickingScavenger extends TickedScavenger {
-  readonly #foresight: Foresight;
+  readonly #dryRuns: DryRuns;
   readonly #kick: () => void;
 
-  constructor(world: ObjectWorld, foresight: Foresight, kick: () => void) {
+  constructor(world: ObjectWorld, dryRuns: DryRuns, kick: () => void) {
     super(world, { leftMs: () => Number.POSITIVE_INFINITY });
-    this.#foresight = foresight;
+    this.#dryRuns = dryRuns;
     this.#kick = kick;
   }
 
@@ -131,9 +131,9 @@ export class KickingScavenger extends TickedScavenger {
   }
 
   override async stop(scavengeId: string): Promise<string> {
-    const dry = this.#foresight.current();
+    const dry = this.#dryRuns.current();
     if (dry !== null && (scavengeId === dry || (scavengeId === 'current' && super.current() === null))) {
-      await this.#foresight.stop();
+      await this.#dryRuns.stop();
       return dry;
     }
     const stopping = super.stop(scavengeId);
@@ -141,9 +141,9 @@ export class KickingScavenger extends TickedScavenger {
     return stopping;
   }
 
-  override current(): string | null { return super.current() ?? this.#foresight.current(); }
-  override progress(): ScavengeProgress | null { return super.progress() ?? this.#foresight.progress(); }
-  override async startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> { return this.#foresight.startDryRun(options); }
-  override async dryRun(scavengeId: string): Promise<DryRunReport | null> { return this.#foresight.dryRun(scavengeId); }
-  override explain(stream: string): Promise<Explanation> { return this.#foresight.explain(stream); }
+  override current(): string | null { return super.current() ?? this.#dryRuns.current(); }
+  override progress(): ScavengeProgress | null { return super.progress() ?? this.#dryRuns.progress(); }
+  override async startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> { return this.#dryRuns.startDryRun(options); }
+  override async dryRun(scavengeId: string): Promise<DryRunReport | null> { return this.#dryRuns.dryRun(scavengeId); }
+  override explain(stream: string): Promise<Explanation> { return this.#dryRuns.explain(stream); }
 }

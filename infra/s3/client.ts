@@ -1,12 +1,12 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { Clock } from '../../core/ports/clock.ts';
 import { throwIfAborted } from '../../core/ports/object-store.ts';
-import type { ObjectPlace } from '../../core/ports/object-store.ts';
+import type { ObjectLocation } from '../../core/ports/object-store.ts';
 import { s3Failure } from './errors.ts';
 import type { S3Failure, S3Target } from './errors.ts';
 
 type Sdk = typeof import('@aws-sdk/client-s3');
-export type S3Place = Extract<ObjectPlace, { kind: 's3' }>;
+export type S3Place = Extract<ObjectLocation, { kind: 's3' }>;
 
 export interface S3Timeouts {
   /** Longest time to connect, in milliseconds. */
@@ -38,9 +38,9 @@ const REGION_OF_OTHERS = 'us-east-1';
  * Loads the SDK, which takes a while and memory, and makes a client. Credentials come by the SDK's usual chain; so do region
  * and endpoint where the place has none. The SDK itself never repeats a request: who may do so is decided in one place here.
  */
-export async function connect(place: S3Place, timeouts: S3Timeouts): Promise<S3Connection> {
+export async function connect(location: S3Place, timeouts: S3Timeouts): Promise<S3Connection> {
   const sdk: Sdk = await import('@aws-sdk/client-s3');
-  const endpoint = place.endpoint ?? process.env['AWS_ENDPOINT_URL_S3'] ?? process.env['AWS_ENDPOINT_URL'] ?? null;
+  const endpoint = location.endpoint ?? process.env['AWS_ENDPOINT_URL_S3'] ?? process.env['AWS_ENDPOINT_URL'] ?? null;
   const policy = checksums(endpoint);
   const make = (region: string | null) => new sdk.S3Client({
     ...(endpoint !== null && { endpoint, forcePathStyle: true }),
@@ -51,18 +51,18 @@ export async function connect(place: S3Place, timeouts: S3Timeouts): Promise<S3C
     expectContinueHeader: false,
     requestHandler: { connectionTimeout: timeouts.connectMs, socketTimeout: timeouts.idleMs },
   });
-  const where = prefixedPlace(place);
-  let client = make(place.region);
+  const where = prefixedPlace(location);
+  let client = make(location.region);
   let region: string;
   try {
     region = await client.config.region();
   } catch (error) {
     client.destroy();
-    if (endpoint === null) throw s3Failure(error, { place: where, bucket: place.bucket, endpoint, region: '' }, '').error;
+    if (endpoint === null) throw s3Failure(error, { place: where, bucket: location.bucket, endpoint, region: '' }, '').error;
     region = REGION_OF_OTHERS;
     client = make(region);
   }
-  return { sdk, client, hasChecksums: policy.requestChecksumCalculation === 'WHEN_SUPPORTED', target: { place: where, bucket: place.bucket, endpoint: endpoint === null ? null : withoutSecrets(endpoint), region } };
+  return { sdk, client, hasChecksums: policy.requestChecksumCalculation === 'WHEN_SUPPORTED', target: { place: where, bucket: location.bucket, endpoint: endpoint === null ? null : withoutSecrets(endpoint), region } };
 }
 
 function prefixedPlace({ bucket, prefix }: S3Place): string {

@@ -30,9 +30,9 @@ interface PutCondition {
 /** Statuses that a HEAD gives for more than one reason. */
 const HIDES_REASON = new Set([301, 307, 400, 401, 403, 404]);
 
-export async function openS3(place: S3Place, options: S3ObjectsOptions = {}): Promise<S3Objects> {
-  const connection = await connect(place, { ...S3_TIMEOUTS, ...options.timeouts });
-  return new S3Objects(connection, place.prefix === '' ? '' : `${place.prefix}/`, {
+export async function openS3(location: S3Place, options: S3ObjectsOptions = {}): Promise<S3Objects> {
+  const connection = await connect(location, { ...S3_TIMEOUTS, ...options.timeouts });
+  return new S3Objects(connection, location.prefix === '' ? '' : `${location.prefix}/`, {
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
     limits: { ...RETRY_LIMITS, ...options.retries },

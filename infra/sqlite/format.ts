@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { SkuaError } from '../../core/base/errors.ts';
-import { type Fields, type FileFormat, type LookedInto, note, type Part, section, type Value } from '../../core/ports/file-format.ts';
+import { type Fields, type FileFormat, type Inspected, note, type Part, section, type Value } from '../../core/ports/file-format.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { decodeText } from '../../core/base/text.ts';
 import { TemporaryFolder } from '../fs/removal.ts';
@@ -29,7 +29,7 @@ const LOG: FileFormat = {
   },
 };
 
-async function* databaseParts(looked: LookedInto): AsyncGenerator<Part, void, undefined> {
+async function* databaseParts(looked: Inspected): AsyncGenerator<Part, void, undefined> {
   const { file, localPath, key, world } = looked;
   const head = await file.read(0, 100);
   if (decodeText(head.subarray(0, SQLITE_MAGIC.length)) !== SQLITE_MAGIC) throw invalid(file.path, 'does not start like an SQLite database', 0);
@@ -73,12 +73,12 @@ async function copyFile(from: StorageFile, to: string): Promise<void> {
 }
 
 /** What the tables hold; `isOwn` says that the file is a copy, which SQLite may write beside. */
-function* tablesOf(name: string, place: string, isOwn = false): Generator<Part> {
+function* tablesOf(name: string, location: string, isOwn = false): Generator<Part> {
   let db: DatabaseSync | null = null;
   try {
-    const url = pathToFileURL(place);
+    const url = pathToFileURL(location);
     if (!isOwn) url.searchParams.set('immutable', '1');
-    db = new (loadSqlite().DatabaseSync)(isOwn ? place : url, { readOnly: !isOwn });
+    db = new (loadSqlite().DatabaseSync)(isOwn ? location : url, { readOnly: !isOwn });
     for (const table of db.prepare('SELECT name FROM sqlite_schema WHERE type = \'table\' ORDER BY name').all().map((row) => String(row['name']))) yield* rowsOf(db, table);
   } catch (error) {
     if ((error as { readonly code?: unknown }).code !== 'ERR_SQLITE_ERROR') throw error;

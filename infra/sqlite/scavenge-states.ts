@@ -109,9 +109,9 @@ export class SqliteScavengeStates implements ScavengeStates {
     for (const name of ['scavenging.db-wal', 'scavenging.db-shm', 'scavenging.db']) guarded(() => removeFileNow(join(this.#folder, name), isOwnFile));
   }
 
-  #open(place: string | URL, options: ScavengeStateOptions): ScavengeState {
+  #open(location: string | URL, options: ScavengeStateOptions): ScavengeState {
     return guarded(() => {
-      const db = new (loadSqlite().DatabaseSync)(place, { timeout: BUSY_MS_MAX });
+      const db = new (loadSqlite().DatabaseSync)(location, { timeout: BUSY_MS_MAX });
       try {
         configure(db, options);
         createOrCheck(db);

@@ -19,7 +19,7 @@ interface OpenClusterAutoScavengeOptions extends AutoScavengeWorld {
 export async function openClusterAutoScavenge({ membership, memberLog, calls, ...world }: OpenClusterAutoScavengeOptions): Promise<OpenAutoScavenge> {
   const { open: { scavenger, store }, values, clock, log } = world;
   const orders = new ScavengeOrders({
-    scavenger, store, clock, log, refresh: () => memberLog.proveFresh(0),
+    scavenger, store, clock, log, refresh: () => memberLog.confirmFresh(0),
     leadsOthers: () => membership.isLeader && membership.clusterSize > 1, leaseMs: leaseOf(nodeLostAfterMs(values)),
   });
   const nodes = createClusterNodes({ membership, log: memberLog, orders: ordersTold(orders, world), calls, clock });

@@ -15,7 +15,7 @@ import { SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Meter } from '../../core/ports/meter.ts';
-import { tellStrangersOnce } from '../../core/ports/object-kinds.ts';
+import { logStrangersOnce } from '../../core/ports/object-kinds.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import type { ShippableLog } from '../../core/store/shippable-log/shippable-log.ts';
 import type { DirectoryStore, Store } from '../../core/store/store.ts';
@@ -63,7 +63,7 @@ export interface OpenBackups extends AsyncDisposable {
 export async function openBackups(options: OpenBackupsOptions): Promise<OpenBackups> {
   const { settings, node, directory, autoScavenge, clock, log, meter } = options;
   const { open, storage } = node;
-  const repository = new NodeRepository(settings, { clock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression, onStrangers: tellStrangersOnce((message) => log.warn(message)) });
+  const repository = new NodeRepository(settings, { clock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression, onStrangers: logStrangersOnce((message) => log.warn(message)) });
   const nodeId = await ensureNodeId(storage, systemIds);
   const holds = new Holds({ take: () => open.hold(), clock, ids: systemIds, log });
   const stopping = new AbortController();

@@ -13,14 +13,14 @@ import type { Io } from '../../infra/runtime/io.ts';
 import { EXIT, line } from '../../infra/runtime/io.ts';
 import { requireDirectory } from '../cli/directory.ts';
 import { createLog } from '../log/logger.ts';
-import { lookedAt } from '../store/look-at-directory.ts';
-import type { LookedAt } from '../store/look-at-directory.ts';
+import { openForInspection } from '../store/look-at-directory.ts';
+import type { OpenedForInspection } from '../store/look-at-directory.ts';
 import { AnswerError, NodeClient } from '../cli/node-client.ts';
 import { bundledWorker } from '../../infra/runtime/version.ts';
 import { openHttpSource } from './http-source.ts';
 import { whileNoScavenge } from './pause-scavenge.ts';
 
-export interface SourceWish {
+export interface SourceOptions {
   readonly node: string | null;
   readonly ca: string | null;
   readonly db: string | null;
@@ -29,22 +29,22 @@ export interface SourceWish {
 }
 
 /** Throws a UsageError where node and directory are both named, or what belongs to one is given for the other. */
-export function checkSource(wish: SourceWish): void {
-  if (wish.db !== null && wish.node !== null) throw new UsageError('Name a running node with --node or a stopped directory with --db, not both.');
-  if (wish.db !== null && wish.ca !== null) throw new UsageError('--ca is for running nodes: a directory has no certificate.');
-  if (wish.db !== null && wish['pause-scavenge']) throw new UsageError('--pause-scavenge is for running nodes: in a stopped directory no scavenge runs.');
-  if (wish.db === null && wish.index !== null) throw new UsageError('--index needs --db: a running node knows where its index is.');
+export function checkSource(wanted: SourceOptions): void {
+  if (wanted.db !== null && wanted.node !== null) throw new UsageError('Name a running node with --node or a stopped directory with --db, not both.');
+  if (wanted.db !== null && wanted.ca !== null) throw new UsageError('--ca is for running nodes: a directory has no certificate.');
+  if (wanted.db !== null && wanted['pause-scavenge']) throw new UsageError('--pause-scavenge is for running nodes: in a stopped directory no scavenge runs.');
+  if (wanted.db === null && wanted.index !== null) throw new UsageError('--index needs --db: a running node knows where its index is.');
 }
 
 /** Runs `work` with the files of a node, and lets go of them whatever happens. `jobs` reach those of a stopped directory. */
-export async function withSource<T>(wish: SourceWish, io: Io, signal: AbortSignal, work: (source: BackupSource, jobs: Jobs | null) => Promise<T>): Promise<T> {
-  const over = wish.db === null ? null : await overOf(wish.db, wish.index, io);
-  const open = wish.db === null ? () => heldFiles(node, signal) : () => stoppedFiles(wish.db!, wish.index, over, io);
-  const node = wish.db === null ? NodeClient.of(wish, io.env) : null!;
+export async function withSource<T>(wanted: SourceOptions, io: Io, signal: AbortSignal, work: (source: BackupSource, jobs: Jobs | null) => Promise<T>): Promise<T> {
+  const over = wanted.db === null ? null : await overOf(wanted.db, wanted.index, io);
+  const open = wanted.db === null ? () => heldFiles(node, signal) : () => stoppedFiles(wanted.db!, wanted.index, over, io);
+  const node = wanted.db === null ? NodeClient.of(wanted, io.env) : null!;
   const backUp = async () => {
     const source = await open();
     // Threads read the directory itself, and not what stands over it.
-    const jobs = wish.db === null || over !== null ? null : jobsOver(wish.db, wish.index);
+    const jobs = wanted.db === null || over !== null ? null : jobsOver(wanted.db, wanted.index);
     try {
       signal.throwIfAborted();
       return await work(source, jobs);
@@ -54,7 +54,7 @@ export async function withSource<T>(wish: SourceWish, io: Io, signal: AbortSigna
     }
   };
   try {
-    if (!wish['pause-scavenge']) return await backUp();
+    if (!wanted['pause-scavenge']) return await backUp();
     return await whileNoScavenge({ node, clock: systemClock, signal, tell: (message) => line(io.stderr, message) }, backUp);
   } finally {
     await over?.remove();
@@ -78,13 +78,13 @@ async function heldFiles(node: NodeClient, signal: AbortSignal): Promise<BackupS
 }
 
 /** Where the directory can't be written to; null else. */
-async function overOf(db: string, index: string | null, io: Io): Promise<LookedAt | null> {
+async function overOf(db: string, index: string | null, io: Io): Promise<OpenedForInspection | null> {
   const root = path.resolve(db);
   await requireDirectory(root);
-  return lookedAt(root, index, true, io);
+  return openForInspection(root, index, true, io);
 }
 
-async function stoppedFiles(db: string, index: string | null, over: LookedAt | null, io: Io): Promise<BackupSource> {
+async function stoppedFiles(db: string, index: string | null, over: OpenedForInspection | null, io: Io): Promise<BackupSource> {
   const root = path.resolve(db);
   const storage = over?.storage ?? new FilesystemStorage({ root, mustExist: true, ...(index !== null && { indexRoot: index }) });
   try {

@@ -4,15 +4,15 @@ import { openRepository } from '../../core/backup/repository/repository.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
-import { tellStrangersOnce } from '../../core/ports/object-kinds.ts';
-import type { ObjectPlace } from '../../core/ports/object-store.ts';
+import { logStrangersOnce } from '../../core/ports/object-kinds.ts';
+import type { ObjectLocation } from '../../core/ports/object-store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import type { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
-import { openObjects, parsePlace } from '../../infra/objects/open.ts';
+import { openObjects, parseLocation } from '../../infra/objects/open.ts';
 import { UsageError } from '../../infra/runtime/failure.ts';
 import { line, shellWord } from '../../infra/runtime/io.ts';
 import type { Io } from '../../infra/runtime/io.ts';
@@ -22,17 +22,17 @@ import { bundledWorker } from '../../infra/runtime/version.ts';
 import { readKeyFile } from '../cli/key-files.ts';
 
 /** How a repository is named on the command line. */
-interface PlaceWish {
+interface LocationOptions {
   readonly 'key-file': string | null;
   readonly 's3-endpoint': string | null;
   readonly 's3-region': string | null;
 }
 
 /** The place that is named, as a UsageError where it is none. */
-export function placeOf(given: string | null, option: string, wish: PlaceWish): ObjectPlace {
+export function placeOf(given: string | null, option: string, wanted: LocationOptions): ObjectLocation {
   if (given === null) throw new UsageError(`Name the repository with --${option}: a directory, or s3://bucket/prefix.`);
   try {
-    return parsePlace(given, { endpoint: wish['s3-endpoint'], region: wish['s3-region'] });
+    return parseLocation(given, { endpoint: wanted['s3-endpoint'], region: wanted['s3-region'] });
   } catch (error) {
     if (isSkuaError(error, 'bad_option')) throw new UsageError(error.message);
     throw error;
@@ -40,9 +40,9 @@ export function placeOf(given: string | null, option: string, wish: PlaceWish): 
 }
 
 /** A further command for the repository that was given, in backticks, to be typed as it stands. `rest` is quoted where it has to be. */
-export function repositoryCommand(command: string, given: string, wish: PlaceWish, rest: readonly string[] = []): string {
+export function repositoryCommand(command: string, given: string, wanted: LocationOptions, rest: readonly string[] = []): string {
   const words = [command === 'restore' ? '--from' : '--repository', given];
-  for (const name of ['key-file', 's3-endpoint', 's3-region'] as const) if (wish[name] !== null) words.push(`--${name}`, wish[name]);
+  for (const name of ['key-file', 's3-endpoint', 's3-region'] as const) if (wanted[name] !== null) words.push(`--${name}`, wanted[name]);
   return `\`skua ${command} ${[...words, ...rest].map(shellWord).join(' ')}\``;
 }
 
@@ -62,17 +62,17 @@ export function whenEndedText(backups: readonly RunningBackup[]): string {
   return `when ${backups.length === 1 ? 'it has' : 'they have'} ended; one that was killed is ignored from ${new Date(untilMs).toISOString()}`;
 }
 
-interface RepositoryWish {
+interface RepositoryOptions {
   readonly create?: boolean;
   readonly compression?: CompressionMode;
 }
 
 /** Runs `work` with a repository and what its jobs need to open it too, and closes it whatever happens. What lies in the place and is not the repository's is told on `io.stderr`. */
-export async function withRepository<T>(place: ObjectPlace, wish: PlaceWish, options: RepositoryWish, io: Io, work: (repository: Repository, spec: RepositorySpec) => Promise<T>): Promise<T> {
-  const key = wish['key-file'] === null ? null : await readKeyFile(wish['key-file']);
+export async function withRepository<T>(place: ObjectLocation, wanted: LocationOptions, options: RepositoryOptions, io: Io, work: (repository: Repository, spec: RepositorySpec) => Promise<T>): Promise<T> {
+  const key = wanted['key-file'] === null ? null : await readKeyFile(wanted['key-file']);
   const objects = await openObjects(place);
   try {
-    const world = { clock: systemClock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression, onStrangers: tellStrangersOnce((message) => line(io.stderr, message)) };
+    const world = { clock: systemClock, ids: systemIds, digests: nodeDigests, keys: nodeKeys, compression: nodeCompression, onStrangers: logStrangersOnce((message) => line(io.stderr, message)) };
     const compression = options.compression ?? 'auto';
     const repository = await openRepository(objects, { key, create: options.create ?? false, compression }, world);
     return await work(repository, { place, key, compression });

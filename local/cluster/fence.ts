@@ -5,7 +5,7 @@ import type { Carried, Order, WritesElsewhere } from '../../core/cluster/writes-
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Authorize, EventStore, StoreWrite, StoreWritten } from '../../core/streams/api.ts';
 import { layer, performWrite } from '../../core/streams/layer/layer.ts';
-import type { Fence, Passage } from '../../handlers/http/cluster.ts';
+import type { Fence, EpochGuard } from '../../handlers/http/cluster.ts';
 
 type EpochOf = Pick<MemberLog, 'epoch'>;
 
@@ -19,7 +19,7 @@ export class EpochFence implements Fence {
   readonly #instanceId: string;
   readonly #patience: Patience;
   /** The request that is being handled; nothing where a client of this member, or the member itself, is at work. */
-  readonly #passages = new AsyncLocalStorage<EpochPassage | OwnPassage>();
+  readonly #passages = new AsyncLocalStorage<EpochGuardOfWrite | OwnRequest>();
 
   constructor(log: EpochOf, instanceId: string, patience: Patience) {
     this.#log = log;
@@ -27,13 +27,13 @@ export class EpochFence implements Fence {
     this.#patience = patience;
   }
 
-  passage(epochNumber: number | null, held: HeldWrite): EpochPassage {
-    return new EpochPassage(this.#log, this.#instanceId, epochNumber, held);
+  guard(epochNumber: number | null, held: HeldWrite): EpochGuardOfWrite {
+    return new EpochGuardOfWrite(this.#log, this.#instanceId, epochNumber, held);
   }
 
-  run<T>(epochNumber: number | null, held: HeldWrite, work: (passage: Passage) => T): T {
-    const passage = this.passage(epochNumber, held);
-    return this.#passages.run(passage, work, passage);
+  run<T>(epochNumber: number | null, held: HeldWrite, work: (guard: EpochGuard) => T): T {
+    const guard = this.guard(epochNumber, held);
+    return this.#passages.run(guard, work, guard);
   }
 
   own<T>(writer: () => Writer, isGone: () => boolean, work: () => T): T {
@@ -53,29 +53,29 @@ export class EpochFence implements Fence {
    * and is held from when it is written.
    */
   #write(store: EventStore, write: StoreWrite, elsewhere: WritesElsewhere): Promise<StoreWritten> {
-    const passage = this.#passages.getStore() ?? null;
-    if (passage instanceof EpochPassage) return passage.passed(performWrite(store, write, passage.authorize));
-    const order = passage?.order ?? null;
-    const carried = elsewhere.takes(order) ? carriedFor(passage, write) : null;
+    const guard = this.#passages.getStore() ?? null;
+    if (guard instanceof EpochGuardOfWrite) return guard.passed(performWrite(store, write, guard.authorize));
+    const order = guard?.order ?? null;
+    const carried = elsewhere.takes(order) ? carriedFor(guard, write) : null;
     if (carried === null) {
       const held = this.#patience.begin(STAYS);
       const here = performWrite(store, write, () => held.refusal());
       if (order !== null) order.here = here;
       return here;
     }
-    const held = this.#patience.begin(passage?.isGone ?? STAYS);
+    const held = this.#patience.begin(guard?.isGone ?? STAYS);
     return elsewhere.write(order ?? newOrder(), { write: carried, held, here: () => performWrite(store, write, () => held.refusal()) });
   }
 }
 
 /** A request of a client's own. */
-interface OwnPassage {
+interface OwnRequest {
   readonly writer: () => Writer;
   readonly isGone: () => boolean;
   readonly order: Order;
 }
 
-class EpochPassage implements Passage {
+class EpochGuardOfWrite implements EpochGuard {
   readonly #log: EpochOf;
   readonly #instanceId: string;
   readonly #number: number | null;
@@ -118,8 +118,8 @@ class EpochPassage implements Passage {
 }
 
 /** The write as another member is sent it; null where what is asked before can't be said as a value, so that this member decides. */
-function carriedFor(passage: OwnPassage | null, write: StoreWrite): Carried | null {
-  const by = passage === null ? OWN : passage.writer();
+function carriedFor(guard: OwnRequest | null, write: StoreWrite): Carried | null {
+  const by = guard === null ? OWN : guard.writer();
   const authorize = write.writes.find((each) => each.authorize !== undefined)?.authorize;
   return authorize === undefined || authorize.unchanged !== undefined || by.asks === 'list' ? carriedOf(write, by, authorize?.unchanged) : null;
 }

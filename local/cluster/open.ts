@@ -16,7 +16,7 @@ import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import type { Disposables } from '../../infra/disposables.ts';
 import { systemIds } from '../../infra/ids.ts';
-import { openObjects, parsePlace } from '../../infra/objects/open.ts';
+import { openObjects, parseLocation } from '../../infra/objects/open.ts';
 import { VERSION } from '../../infra/runtime/version.ts';
 import type { Values } from '../../infra/runtime/config/options.ts';
 import { clusterMetrics } from '../metrics/cluster-metrics.ts';
@@ -73,7 +73,7 @@ export interface OpenMember extends LentNode {
  */
 export async function openMember(options: OpenMemberOptions): Promise<OpenMember> {
   const { values, self, instanceId, certificates, log, meter, opened } = options;
-  const objects = await openObjects(parsePlace(values.Storage!));
+  const objects = await openObjects(parseLocation(values.Storage!));
   opened.defer(() => objects.close());
   const world = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log, meter };
   // Of a log that this member begins; another keeps its own.

@@ -1,7 +1,7 @@
 import type { MemberLog, Membership } from '../../core/cluster/api.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../../core/shared-log/api.ts';
 import { newestManifest } from '../../core/shared-log/format/manifest.ts';
-import type { Scratch } from '../../core/shared-log/overlay/overlay.ts';
+import type { TemporaryStorage } from '../../core/shared-log/overlay/overlay.ts';
 import { COMPACT_AFTER_MS, type TickStreams } from '../../core/shared-log/tick/tick.ts';
 import type { ScavengeConfig } from '../../core/scavenge/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
@@ -17,7 +17,7 @@ export interface MemberTickingParts {
   readonly writes: Pick<EventStore, 'append'>;
   readonly scavenge: Partial<Pick<ScavengeConfig, 'disableMerging' | 'historyMaxAgeDays' | 'keepsDeletedData'>>;
   /** Where a tick works; by default a folder among the temporary files of this machine, which must hold two chunks. */
-  readonly newScratch?: () => Promise<Scratch>;
+  readonly newTemporaryStorage?: () => Promise<TemporaryStorage>;
 }
 
 /** A member that does not lead looks this often, in milliseconds, whether somebody ticks, ... */
@@ -30,9 +30,9 @@ const OVERDUE_FACTOR = 3;
  * not put in force by then is as if it had never been. Any number of members may tick at once, and functions beside them.
  */
 export function runMemberTicks(parts: MemberTickingParts, signal: AbortSignal): Promise<void> {
-  const { world, options = {}, scavenge, newScratch } = parts;
+  const { world, options = {}, scavenge, newTemporaryStorage } = parts;
   const watch = new Overdue(parts);
-  const ticker = new Ticker({ world, options, settings: { scavenge }, open: async () => streamsOf(parts), isWanted: () => watch.isWanted(), ...(newScratch !== undefined && { newScratch }) });
+  const ticker = new Ticker({ world, options, settings: { scavenge }, open: async () => streamsOf(parts), isWanted: () => watch.isWanted(), ...(newTemporaryStorage !== undefined && { newTemporaryStorage }) });
   return ticker.run(signal);
 }
 

@@ -17,15 +17,15 @@ const OUTPUT_LENGTH_MAX = 65_536;
 /** Of the end of its log, for a member that ended. */
 const LAST_LINES_LENGTH_MAX = 2_000;
 
-export interface MemberPlace {
+export interface MemberLocation {
   readonly port: number;
   readonly db: string;
   readonly logFile: string;
 }
 
 /** Where the members of a try-out have their ports, copies and log files. */
-export async function placesOf(root: string, count: number, firstPort: number): Promise<readonly MemberPlace[]> {
-  const places: MemberPlace[] = [];
+export async function placesOf(root: string, count: number, firstPort: number): Promise<readonly MemberLocation[]> {
+  const places: MemberLocation[] = [];
   for (let i = 0; i < count; i++) {
     const wanted = firstPort + i * PORT_STEP;
     const taken = new Set(places.map(({ port }) => port));
@@ -57,7 +57,7 @@ function listening(port: number): Promise<number | null> {
 }
 
 export interface MemberOptions {
-  readonly place: MemberPlace;
+  readonly place: MemberLocation;
   readonly storage: string;
   readonly clusterSize: number;
   readonly secret: string;
@@ -69,7 +69,7 @@ const PROGRAM = ['--max-semi-space-size=16', fileURLToPath(bundled('./main.js') 
 
 /** A member in a process of its own. */
 export class TryOutMember {
-  readonly place: MemberPlace;
+  readonly place: MemberLocation;
   readonly pid: number | null;
   /** Resolves with its address once it serves, or with null when it ended before. */
   readonly started: Promise<string | null>;

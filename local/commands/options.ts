@@ -1,5 +1,5 @@
 import type { CompressionMode } from '../../core/backup/repository/api.ts';
-import type { RecordPlace } from '../../core/ports/file-format.ts';
+import type { RecordPosition } from '../../core/ports/file-format.ts';
 import type { PasswordFormat } from '../../core/security/api.ts';
 import { ADMINISTRATORS } from '../../core/base/principal.ts';
 import { parseTimestamp } from '../../core/base/time.ts';
@@ -275,7 +275,7 @@ export const verifyOptions = {
 };
 
 /** A place of a record: a position in the log, or an offset in the file behind `@`; decimal, or hexadecimal behind `0x`. Null unless given. */
-const recordPlace: Option<RecordPlace | null> = {
+const recordPlace: Option<RecordPosition | null> = {
   placeholder: 'PLACE', fallback: null, fallbackText: '', help: 'Show one record in full: at this log position, or after @ at this offset in the file (also without @ if records have no position), such as 8192, 0x2000 or @0x2080',
   parse: (given) => {
     const parts = /^(@?)(\d{1,16}|0x[0-9a-f]{1,14})$/i.exec(given);

@@ -7,7 +7,7 @@ import { nodeDigests } from '../../infra/digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { runInterruptibly } from '../backup/world.ts';
 import { checkSource, withSource } from '../backup/source.ts';
-import type { SourceWish } from '../backup/source.ts';
+import type { SourceOptions } from '../backup/source.ts';
 import { coloursFor, counted, EXIT, line, shellWord } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
@@ -63,12 +63,12 @@ interface Folders { readonly db: string; readonly index: string }
  * Says in which order disk snapshots have to be taken: one of both folders at once where they are on one volume, else
  * the index first, so that it never knows more than the log. Exit code 1 when that can't be told.
  */
-export async function checkVolumes(wish: SourceWish & { readonly json: boolean }, io: Io): Promise<ExitCode> {
-  const folders = wish.db === null ? await foldersOfNode(NodeClient.of(wish, io.env)) : { db: path.resolve(wish.db), index: path.resolve(wish.index ?? path.join(wish.db, 'index')) };
+export async function checkVolumes(wanted: SourceOptions & { readonly json: boolean }, io: Io): Promise<ExitCode> {
+  const folders = wanted.db === null ? await foldersOfNode(NodeClient.of(wanted, io.env)) : { db: path.resolve(wanted.db), index: path.resolve(wanted.index ?? path.join(wanted.db, 'index')) };
   const [db, index] = [await volumeOf(folders.db), await volumeOf(folders.index)];
   const isOneVolume = db === index;
   const order = isOneVolume ? [folders.db] : [folders.index, folders.db];
-  if (wish.json) {
+  if (wanted.json) {
     line(io.stdout, JSON.stringify({ db: folders.db, index: folders.index, isOneVolume, order }));
     return EXIT.ok;
   }

@@ -4,7 +4,7 @@ import { readLogId, removeLogId, writeLogId } from '../../core/cluster/replica/i
 import { beginLog, requireNone } from '../../core/cluster/reset/reset.ts';
 import type { ObjectManifest } from '../../core/shared-log/format/manifest.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import type { ObjectPlace, ObjectStore } from '../../core/ports/object-store.ts';
+import type { ObjectLocation, ObjectStore } from '../../core/ports/object-store.ts';
 import { timestampText } from '../../core/base/time.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -58,7 +58,7 @@ export async function runClusterReset({ options }: Input<typeof clusterResetOpti
   }
 }
 
-function refuseOverlap(root: string, index: string | null, place: ObjectPlace): void {
+function refuseOverlap(root: string, index: string | null, place: ObjectLocation): void {
   for (const folder of [root, ...(index === null ? [] : [path.resolve(index)])]) {
     if (overlap(place, { kind: 'directory', path: folder })) throw new UsageError(`--storage and --from are inside each other (${folder}): the new log needs its own place.`);
   }

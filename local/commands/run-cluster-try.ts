@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import * as path from 'node:path';
 import { makePlaces, placesOf, TryOutMember } from '../cluster/try-out.ts';
-import type { MemberPlace } from '../cluster/try-out.ts';
+import type { MemberLocation } from '../cluster/try-out.ts';
 import { refuseFile } from '../cli/directory.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { coloursFor, EXIT, line } from '../../infra/runtime/io.ts';
@@ -84,7 +84,7 @@ function banner(members: readonly TryOutMember[], storage: string, io: Io): void
   ].join('\n'));
 }
 
-function placeText({ db, logFile }: MemberPlace): string {
+function placeText({ db, logFile }: MemberLocation): string {
   return `data ${shownPath(db)}, log ${shownPath(logFile)}`;
 }
 

@@ -1,5 +1,5 @@
 import * as path from 'node:path';
-import type { ObjectPlace } from '../../core/ports/object-store.ts';
+import type { ObjectLocation } from '../../core/ports/object-store.ts';
 import type { Explanation } from '../../core/scavenge/api.ts';
 import { coloursFor, counted, countText, EXIT, line, shown, tableLines } from '../../infra/runtime/io.ts';
 import type { Column, ExitCode, Io } from '../../infra/runtime/io.ts';
@@ -49,17 +49,17 @@ async function ofDirectory(directory: string, index: string | null, stream: stri
 }
 
 /** In this process, beside whoever uses the store; nothing in it is changed. */
-async function ofObjects(place: ObjectPlace, stream: string, keepsDeletedData: boolean, io: Io): Promise<Document<ExplanationDocument>> {
-  const [{ withObjectsAt }, { newScratch }, { openObjectStore }, { Foresight }] = await Promise.all([
+async function ofObjects(place: ObjectLocation, stream: string, keepsDeletedData: boolean, io: Io): Promise<Document<ExplanationDocument>> {
+  const [{ withObjectsAt }, { newTemporaryStorage }, { openObjectStore }, { DryRuns }] = await Promise.all([
     import('../on-objects/looked-at.ts'), import('../../infra/runtime/scratch.ts'), import('../../core/shared-log/shared-log.ts'), import('../../core/shared-log/foresight/foresight.ts'),
   ]);
   return withObjectsAt(place, io, async (world) => {
     const instance = await openObjectStore(world);
-    const foresight = new Foresight({ world, options: {}, config: { keepsDeletedData }, instance, newScratch });
+    const dryRuns = new DryRuns({ world, options: {}, config: { keepsDeletedData }, instance, newTemporaryStorage });
     try {
-      return await documentOf(await foresight.explain(stream));
+      return await documentOf(await dryRuns.explain(stream));
     } finally {
-      await foresight.close();
+      await dryRuns.close();
       await instance.close();
     }
   });

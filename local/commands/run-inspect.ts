@@ -1,5 +1,5 @@
 import { isSkuaError } from '../../core/base/errors.ts';
-import { type Damage, damageOf, type Part, type RecordPart, type RecordPlace } from '../../core/ports/file-format.ts';
+import { type Damage, damageOf, type Part, type RecordPart, type RecordPosition } from '../../core/ports/file-format.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, describeFailure, UsageError } from '../../infra/runtime/failure.ts';
@@ -78,7 +78,7 @@ class Found {
     return false;
   }
 
-  #wanted(record: RecordPart, { by, value }: RecordPlace): boolean {
+  #wanted(record: RecordPart, { by, value }: RecordPosition): boolean {
     const place = by === 'position' && record.position !== undefined ? record.position : record.offset;
     if (place === null || place > value) return false;
     if (place < value) {
@@ -114,7 +114,7 @@ class Found {
     throw new CommandError(error.code, `${place} is damaged${offset === null ? '' : ` at offset ${offset}`}${this.#damages > 1 ? `, the first of ${this.#damages} places` : ''}: ${error.message}`, describeFailure(error).exitCode);
   }
 
-  #absent({ by, value }: RecordPlace, place: string): CommandError {
+  #absent({ by, value }: RecordPosition, place: string): CommandError {
     const before = this.#before;
     const known = before === null ? '' : ` The last one before it is at ${before.position === undefined ? '' : `position ${before.position}${before.offset === null ? '' : ', '}`}${before.offset === null ? '' : `offset ${before.offset}`}.`;
     const damage = this.#damage === null ? '' : ` The file is damaged${this.#damage.offset === null ? '' : ` at offset ${this.#damage.offset}`}: ${this.#damage.error.message}`;

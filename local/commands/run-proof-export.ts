@@ -24,10 +24,10 @@ export async function runProofExport({ options }: Input<typeof proofExportOption
   const node = await openDirectory(directory, options.index, undefined, io, { whileRunning: 'A running node makes anchors itself: start it with --proof-chain and --proof-anchor.', appendsNothing: true, beginsProofs: true });
   let text: string;
   try {
-    const keeper = node.open.proofChain!;
-    const made = given ?? await keeper.anchor();
+    const hashChain = node.open.hashChain!;
+    const made = given ?? await hashChain.anchor();
     if (!isOfRecord) text = `${JSON.stringify(made)}\n`;
-    else text = `${JSON.stringify({ ...await keeper.prove(made, position ?? await positionOf(node.open, wanted!)), ...(given === null && { anchor: made }) })}\n`;
+    else text = `${JSON.stringify({ ...await hashChain.prove(made, position ?? await positionOf(node.open, wanted!)), ...(given === null && { anchor: made }) })}\n`;
   } catch (error) {
     throw refusalOf(error);
   } finally {

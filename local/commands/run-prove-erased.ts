@@ -1,12 +1,12 @@
 import * as path from 'node:path';
-import { proveErasedInRepository } from '../../core/backup/prove-erased/prove-erased.ts';
+import { checkErasureInRepository } from '../../core/backup/prove-erased/prove-erased.ts';
 import type { RepositoryErasureSummary } from '../../core/backup/api.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
-import { proveErased } from '../../core/scavenge/erasure/erasure.ts';
+import { checkErasure } from '../../core/scavenge/erasure/erasure.ts';
 import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../../core/scavenge/api.ts';
-import { proveErasedInObjects } from '../../core/shared-log/prove-erased/prove-erased.ts';
+import { checkErasureInObjects } from '../../core/shared-log/prove-erased/prove-erased.ts';
 import type { ObjectErasureFinding, ObjectErasureSummary } from '../../core/shared-log/prove-erased/prove-erased.ts';
-import type { ObjectPlace } from '../../core/ports/object-store.ts';
+import type { ObjectLocation } from '../../core/ports/object-store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { placeOf, repositoryCommand, runningText, whenEndedText, withRepository } from '../backup/world.ts';
@@ -47,8 +47,8 @@ export async function runProveErased({ options, given, positionals }: Input<type
   return searchDirectory(options, events, io);
 }
 
-function searchObjects(place: ObjectPlace, { stream, json }: Options, events: readonly string[], io: Io): Promise<ExitCode> {
-  return withObjectsAt(place, io, (world) => report(proveErasedInObjects({ world, events, ...(stream !== null && { stream }) }), { storage: world.objects.place }, { stream, events, advise: adviceOfObjects, json }, io));
+function searchObjects(place: ObjectLocation, { stream, json }: Options, events: readonly string[], io: Io): Promise<ExitCode> {
+  return withObjectsAt(place, io, (world) => report(checkErasureInObjects({ world, events, ...(stream !== null && { stream }) }), { storage: world.objects.place }, { stream, events, advise: adviceOfObjects, json }, io));
 }
 
 async function searchDirectory({ stream, json, index, db }: Options, events: readonly string[], io: Io): Promise<ExitCode> {
@@ -56,7 +56,7 @@ async function searchDirectory({ stream, json, index, db }: Options, events: rea
   await requireDirectory(directory);
   const storage = new FilesystemStorage({ root: directory, mustExist: true, ...(index !== null && { indexRoot: index }) });
   try {
-    return await report(proveErased({ storage, events, ...(stream !== null && { stream }) }), { directory }, { stream, events, advise: () => SCAVENGE, json }, io);
+    return await report(checkErasure({ storage, events, ...(stream !== null && { stream }) }), { directory }, { stream, events, advise: () => SCAVENGE, json }, io);
   } catch (error) {
     if (isSkuaError(error, 'file_not_found')) throw new CommandError('not_a_data_directory', `${error.message} Directory: ${directory}.`, EXIT.unreachable);
     throw error;
@@ -66,7 +66,7 @@ async function searchDirectory({ stream, json, index, db }: Options, events: rea
 function searchRepository(options: Options, events: readonly string[], io: Io): Promise<ExitCode> {
   const { stream, json } = options;
   return withRepository(placeOf(options.repository, 'repository', options), options, {}, io, (repository) => (
-    report(proveErasedInRepository({ repository, clock: systemClock, events, ...(stream !== null && { stream }) }), { repository: repository.place }, { stream, events, advise: (summary) => adviceFor(summary, options), json }, io)));
+    report(checkErasureInRepository({ repository, clock: systemClock, events, ...(stream !== null && { stream }) }), { repository: repository.place }, { stream, events, advise: (summary) => adviceFor(summary, options), json }, io)));
 }
 
 /** What removes the traces that were found: they lie in the newest backup of a node, in older ones, or in what no backup needs any more. */

@@ -6,7 +6,7 @@ import { REPOSITORY_KEY } from '../../core/backup/format/keys.ts';
 import { restoreCopy } from '../../core/backup/restore-copy/restore-copy.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { type DataOf, isSkuaError } from '../../core/base/errors.ts';
-import type { ObjectPlace } from '../../core/ports/object-store.ts';
+import type { ObjectLocation } from '../../core/ports/object-store.ts';
 import { timestampText } from '../../core/base/time.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
@@ -59,7 +59,7 @@ function show(progress: Progress, { phase, bytesDone, bytesTotal }: RestoreProgr
 }
 
 /** A directory is a copy of files unless it is a repository. */
-async function isCopy(place: ObjectPlace, options: Options): Promise<boolean> {
+async function isCopy(place: ObjectLocation, options: Options): Promise<boolean> {
   if (place.kind !== 'directory') return false;
   await requireDirectory(place.path);
   if (await isRepositoryFolder(place.path)) return false;
@@ -69,13 +69,13 @@ async function isCopy(place: ObjectPlace, options: Options): Promise<boolean> {
   return true;
 }
 
-function fromCopy(place: ObjectPlace, world: RestoreWorld, options: Options): Promise<RestoreReport> {
+function fromCopy(place: ObjectLocation, world: RestoreWorld, options: Options): Promise<RestoreReport> {
   if (place.kind !== 'directory') throw new UsageError('A file copy is a directory.');
   if (options['allow-damaged']) throw new UsageError('--allow-damaged is for repositories: what a file copy lacks is unknown.');
   return restoreCopy({ ...world, source: new FilesystemStorage({ root: place.path, mustExist: true }), place: place.path });
 }
 
-function fromRepository(place: ObjectPlace, world: RestoreWorld, options: Options, io: Io): Promise<RestoreReport> {
+function fromRepository(place: ObjectLocation, world: RestoreWorld, options: Options, io: Io): Promise<RestoreReport> {
   return withRepository(place, options, {}, io, async (repository, spec) => (
     restoreBackup({ ...world, repository, ...lanesOf(world.start.jobs, spec), choice: await choiceOf(repository, options), allowDamaged: options['allow-damaged'] })));
 }

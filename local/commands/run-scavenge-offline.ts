@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import type { ScavengeOptions, Scavenger } from '../../core/scavenge/api.ts';
-import { dryRunDocument, olderPointDocument, progressDocument } from '../../handlers/scavenging/scavenge.ts';
+import { dryRunDocument, resumedPointDocument, progressDocument } from '../../handlers/scavenging/scavenge.ts';
 import { systemClock } from '../../infra/clock.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
@@ -13,7 +13,7 @@ import { completionIn } from '../scavenge/completion.ts';
 import { openDirectory } from '../store/open-directory.ts';
 import { isClean, ProgressView, showDryRun, showEnding, tooManyRuns } from '../scavenge/follow.ts';
 import type { Ending } from '../scavenge/follow.ts';
-import { directoryWays, notTheNextLine, tellOlderPoint } from '../scavenge/older-point.ts';
+import { directoryWays, notTheNextLine, logResumedPoint } from '../scavenge/older-point.ts';
 import { checkUntilClean, scavengeOptionsOf, UNTIL_CLEAN_RUNS_MAX } from '../scavenge/options.ts';
 import type { scavengeOfflineOptions } from './options.ts';
 
@@ -35,15 +35,15 @@ export async function runScavengeOffline({ options, given, positionals }: Input<
     if (isDryRun) {
       const code = await dryRun(scavenger, wanted, view, interrupt.signal, options.json, io);
       const waiting = options.json || options.fresh ? null : await scavenger.waiting();
-      if (waiting !== null) line(io.stdout, notTheNextLine(olderPointDocument(waiting), directoryWays(positionals[0]!)));
+      if (waiting !== null) line(io.stdout, notTheNextLine(resumedPointDocument(waiting), directoryWays(positionals[0]!)));
       return code;
     }
     const diskBefore = await diskOf(folders);
     const endings: Ending[] = [];
     do {
       const { scavengeId, olderPoint } = await scavenger.start(wanted);
-      const older = olderPoint === undefined ? {} : { olderPoint: olderPointDocument(olderPoint) };
-      if (older.olderPoint !== undefined && !options.json) tellOlderPoint(older.olderPoint, io.stderr);
+      const older = olderPoint === undefined ? {} : { olderPoint: resumedPointDocument(olderPoint) };
+      if (older.olderPoint !== undefined && !options.json) logResumedPoint(older.olderPoint, io.stderr);
       await runToEnd(scavenger, scavengeId, view, interrupt.signal);
       const { result, error } = scavenger.last()!;
       const { bytesReclaimed, seconds } = await completionIn(store, scavengeId);

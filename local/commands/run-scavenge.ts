@@ -10,7 +10,7 @@ import { elapsedText, progressText, shareDone, timeLeft } from '../cli/progress.
 import { completionOfNode, ScavengeClient } from '../scavenge/client.ts';
 import type { CompletionReader } from '../scavenge/client.ts';
 import { followDryRun, followRun, isClean, progressState, showDryRun, showEnding, tooManyRuns, tracesOf } from '../scavenge/follow.ts';
-import { NODE_WAYS, notTheNextLine, tellOlderPoint, waitingLines } from '../scavenge/older-point.ts';
+import { NODE_WAYS, notTheNextLine, logResumedPoint, waitingLines } from '../scavenge/older-point.ts';
 import { checkUntilClean, scavengeOptionsOf, scavengeQueryOf, UNTIL_CLEAN_RUNS_MAX } from '../scavenge/options.ts';
 import type { scavengeStartOptions, scavengeStatusOptions, scavengeStopOptions, scavengeWatchOptions } from './options.ts';
 
@@ -44,10 +44,10 @@ export async function runScavengeStart({ options, given }: Input<typeof scavenge
       if (isDryRun) return await reportDryRun(node, scavengeId, options, interrupt, io);
       if (!options.watch && !options.wait) {
         line(io.stdout, options.json ? JSON.stringify(started) : `Scavenge ${scavengeId} has started. Follow it with \`skua scavenge watch\`.`);
-        if (olderPoint !== undefined && !options.json) tellOlderPoint(olderPoint, io.stderr);
+        if (olderPoint !== undefined && !options.json) logResumedPoint(olderPoint, io.stderr);
         return EXIT.ok;
       }
-      if (olderPoint !== undefined && !options.json) tellOlderPoint(olderPoint, io.stderr);
+      if (olderPoint !== undefined && !options.json) logResumedPoint(olderPoint, io.stderr);
       const ending = await followRun(node.client, node.completion, scavengeId, { io, json: options.json, isShown: options.watch, signal: interrupt.signal });
       const code = showEnding(ending, options.json, io);
       if (code !== EXIT.ok || !options['until-clean'] || isClean(ending)) return code;
@@ -113,7 +113,7 @@ export async function runScavengeStatus({ options }: Input<typeof scavengeStatus
     line(io.stdout, `${bold('Running')} for ${elapsedText(elapsedSeconds)}: scavenge ${scavengeId}.`);
     const state = progressState(progress.value);
     line(io.stdout, progressText({ ...state, done: shareDone(state), bytesPerSecond, secondsLeft: timeLeft(state, elapsedSeconds, remainingSeconds) }));
-    if (olderPoint !== undefined) tellOlderPoint(olderPoint, io.stdout);
+    if (olderPoint !== undefined) logResumedPoint(olderPoint, io.stdout);
   } else if (!hasRun) line(io.stdout, 'No scavenge is running, and none has run since the node was started.');
   else if (last.scavengeResult !== 'InProgress') {
     line(io.stdout, 'No scavenge is running. The last one:');

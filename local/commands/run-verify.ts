@@ -2,7 +2,7 @@ import * as path from 'node:path';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { verifyObjects } from '../../core/shared-log/verify/verify.ts';
 import type { VerifyObjectsNote, VerifyObjectsSummary } from '../../core/shared-log/verify/verify.ts';
-import type { ObjectPlace } from '../../core/ports/object-store.ts';
+import type { ObjectLocation } from '../../core/ports/object-store.ts';
 import type { VerifyFinding, VerifyNote, VerifyProgress, VerifySummary } from '../../core/integrity/api.ts';
 import { verifyDirectory } from '../../core/integrity/integrity.ts';
 import { systemClock } from '../../infra/clock.ts';
@@ -18,8 +18,8 @@ import { followSearch } from '../cli/findings.ts';
 import { durationText } from '../cli/progress.ts';
 import type { Phases, ProgressState } from '../cli/progress.ts';
 import { objectsAt, withObjectsAt } from '../on-objects/looked-at.ts';
-import { newScratch } from '../../infra/runtime/scratch.ts';
-import { lookedAt } from '../store/look-at-directory.ts';
+import { newTemporaryStorage } from '../../infra/runtime/scratch.ts';
+import { openForInspection } from '../store/look-at-directory.ts';
 import type { verifyOptions } from './options.ts';
 
 const PHASES = { log: 'checking the log', index: 'checking the index', 'scavenge-database': 'checking the scavenge database' } as const;
@@ -45,7 +45,7 @@ export async function runVerify({ options, given, positionals }: Input<typeof ve
   await requireDirectory(directory);
   const storage = new FilesystemStorage({ root: directory, mustExist: true, ...(options.index !== null && { indexRoot: options.index }) });
   const started = systemClock.monotonicMs();
-  const over = await lookedAt(directory, options.index, true, io);
+  const over = await openForInspection(directory, options.index, true, io);
   try {
     const run = verifyDirectory({ storage: over?.storage ?? storage, digests: nodeDigests, clock: systemClock, scavengeStates: over?.states ?? new SqliteScavengeStates({ indexRoot: storage.indexRoot }) });
     const summary = await followSearch(run, io, stateOf, (found) => line(io.stdout, options.json ? JSON.stringify(found) : findingText(found, io)));
@@ -60,9 +60,9 @@ export async function runVerify({ options, given, positionals }: Input<typeof ve
   }
 }
 
-async function verifyObjectsAt(place: ObjectPlace, json: boolean, io: Io): Promise<ExitCode> {
+async function verifyObjectsAt(place: ObjectLocation, json: boolean, io: Io): Promise<ExitCode> {
   const started = systemClock.monotonicMs();
-  const scratch = await newScratch();
+  const scratch = await newTemporaryStorage();
   try {
     return await withObjectsAt(place, io, async (world) => {
       const text = (found: VerifyFinding | VerifyObjectsNote) => (found.kind === 'note' ? `${coloursFor(io.stdout, io.env).dim('note   ')} ${found.message}` : findingText(found, io));

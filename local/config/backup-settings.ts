@@ -2,16 +2,16 @@ import { parseScheduleText } from '../../core/auto-scavenge/format/schedule-text
 import type { CompressionMode } from '../../core/backup/repository/api.ts';
 import type { Retention } from '../../core/backup/api.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
-import type { ObjectPlace } from '../../core/ports/object-store.ts';
-import { overlap, parsePlace } from '../../infra/objects/open.ts';
-import { anchorPlaceKind, urlPlace } from '../../infra/anchors/places.ts';
+import type { ObjectLocation } from '../../core/ports/object-store.ts';
+import { overlap, parseLocation } from '../../infra/objects/open.ts';
+import { anchorLocationKind, urlPlace } from '../../infra/anchors/places.ts';
 import type { Values } from '../../infra/runtime/config/options.ts';
 import { readKeyFile } from '../cli/key-files.ts';
 
 /** What the options of a node say about its backups. */
 export interface BackupSettings {
   /** Null where the node makes none. */
-  readonly place: ObjectPlace | null;
+  readonly place: ObjectLocation | null;
   /** As it is shown. */
   readonly placeText: string | null;
   /** Of commands that name the repository: where its key is, and its store. */
@@ -51,9 +51,9 @@ function wordsOf(values: Values): readonly string[] {
   return options.flatMap(([name, value]) => (value === null ? [] : [name, value]));
 }
 
-function placeOf(values: Values): ObjectPlace | null {
+function placeOf(values: Values): ObjectLocation | null {
   const repository = values['Backup:Repository'];
-  return repository === null ? null : parsePlace(repository, { endpoint: values['Backup:S3Endpoint'], region: values['Backup:S3Region'] });
+  return repository === null ? null : parseLocation(repository, { endpoint: values['Backup:S3Endpoint'], region: values['Backup:S3Region'] });
 }
 
 /** What is wrong with a place or a schedule, as a sentence; null when nothing is. */
@@ -62,22 +62,22 @@ export function placeProblem(values: Values): string | null {
 }
 
 export function storageProblem(text: string): string | null {
-  return problemOf(() => parsePlace(text));
+  return problemOf(() => parseLocation(text));
 }
 
 /** Whether backups would lie with the data that they are of. Both places are sound. */
 export function overlapsStorage(values: Values): boolean {
   const place = placeOf(values);
-  return place !== null && values.Storage !== null && storageProblem(values.Storage) === null && overlap(place, parsePlace(values.Storage));
+  return place !== null && values.Storage !== null && storageProblem(values.Storage) === null && overlap(place, parseLocation(values.Storage));
 }
 
 /** As `placeProblem`, of the place for anchors. */
-export function anchorPlaceProblem(values: Values): string | null {
+export function anchorLocationProblem(values: Values): string | null {
   const place = values['Proof:Anchor'];
   if (place === null) return null;
-  switch (anchorPlaceKind(place)) {
+  switch (anchorLocationKind(place)) {
     case 'url': return problemOf(() => urlPlace(place));
-    case 's3': return problemOf(() => parsePlace(place, { endpoint: values['Proof:S3Endpoint'], region: values['Proof:S3Region'] }));
+    case 's3': return problemOf(() => parseLocation(place, { endpoint: values['Proof:S3Endpoint'], region: values['Proof:S3Region'] }));
     default: return place.includes('\0') || place.startsWith('~') || /^[a-z][a-z0-9+.-]*:\/\//i.test(place) ? 'it is not a file, an http(s) URL or s3://bucket/prefix.' : null;
   }
 }

@@ -1,9 +1,9 @@
 import { BlockList } from 'node:net';
 import * as path from 'node:path';
 import { clusterProblems, isMember } from './cluster-settings.ts';
-import { anchorPlaceProblem, overlapsStorage, placeProblem, scheduleProblem, storageProblem } from './backup-settings.ts';
+import { anchorLocationProblem, overlapsStorage, placeProblem, scheduleProblem, storageProblem } from './backup-settings.ts';
 import { ConfigError } from '../../infra/runtime/config/option.ts';
-import { anchorPlaceKind } from '../../infra/anchors/places.ts';
+import { anchorLocationKind } from '../../infra/anchors/places.ts';
 import type { Config } from './config.ts';
 import type { Source } from '../../infra/runtime/config/merge.ts';
 import type { OptionName, Values } from '../../infra/runtime/config/options.ts';
@@ -100,10 +100,10 @@ function proofProblems({ values, given, spelling }: Config): string[] {
   const place = values['Proof:Anchor'];
   if (place === null) return problems;
   if (!values['Proof:Chain']) problems.push(`${spelling('Proof:Anchor')}: there is nothing to anchor without a hash chain. Enable it with ${spelling('Proof:Chain')}.`);
-  const why = anchorPlaceProblem(values);
+  const why = anchorLocationProblem(values);
   if (why !== null) problems.push(`${spelling('Proof:Anchor')}: ${why}`);
-  if (anchorPlaceKind(place) === 'file' && isWithin(place, values.Db)) problems.push(`${spelling('Proof:Anchor')} is in the data directory, where anyone who can change the log can change it too: give a file elsewhere, preferably on another machine.`);
-  if (values['Proof:LockDays'] > 0 && anchorPlaceKind(place) !== 's3') problems.push(`${spelling('Proof:LockDays')} locks objects in a bucket: give ${spelling('Proof:Anchor')} as s3://bucket/prefix.`);
+  if (anchorLocationKind(place) === 'file' && isWithin(place, values.Db)) problems.push(`${spelling('Proof:Anchor')} is in the data directory, where anyone who can change the log can change it too: give a file elsewhere, preferably on another machine.`);
+  if (values['Proof:LockDays'] > 0 && anchorLocationKind(place) !== 's3') problems.push(`${spelling('Proof:LockDays')} locks objects in a bucket: give ${spelling('Proof:Anchor')} as s3://bucket/prefix.`);
   return problems;
 }
 

@@ -1,4 +1,4 @@
-import { overlap, parsePlace } from '../../infra/objects/open.ts';
+import { overlap, parseLocation } from '../../infra/objects/open.ts';
 import { storageProblem } from './backup-settings.ts';
 import type { Config } from './config.ts';
 import type { OptionName, Values } from '../../infra/runtime/config/options.ts';
@@ -41,7 +41,7 @@ function memberProblems({ values, spelling }: Config): string[] {
   const problems: string[] = [];
   const add = (message: string) => { problems.push(message); };
   if (values.MemDb) add(`${spelling('MemDb')}: a cluster member keeps its replica in a directory. Leave it out, and name the directory with --db.`);
-  if (storageProblem(values.Storage!) === null && !values.Db.includes('\0') && overlap(parsePlace(values.Storage!), parsePlace(values.Db))) {
+  if (storageProblem(values.Storage!) === null && !values.Db.includes('\0') && overlap(parseLocation(values.Storage!), parseLocation(values.Db))) {
     add(`${spelling('Storage')} and ${spelling('Db')} are inside each other: the shared log and the replica of this member need separate directories.`);
   }
   if (values.UnsafeIgnoreHardDelete) add(`${spelling('UnsafeIgnoreHardDelete')}: each cluster member scavenges on its own, and they would then disagree on which streams are deleted. Leave it out.`);

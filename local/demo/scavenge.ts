@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import { proveErased } from '../../core/scavenge/erasure/erasure.ts';
+import { checkErasure } from '../../core/scavenge/erasure/erasure.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import type { Io } from '../../infra/runtime/io.ts';
 import type { NodeClient } from '../cli/node-client.ts';
@@ -68,7 +68,7 @@ async function searchFor(stream: string, directory: string): Promise<Omit<Erasur
 
 async function tracesOf(stream: string, directory: string): Promise<string[]> {
   const found: string[] = [];
-  for await (const message of proveErased({ storage: new FilesystemStorage({ root: directory, mustExist: true }), stream })) {
+  for await (const message of checkErasure({ storage: new FilesystemStorage({ root: directory, mustExist: true }), stream })) {
     if (message.kind === 'trace') found.push(`${message.file} at ${message.offset}`);
   }
   return found;

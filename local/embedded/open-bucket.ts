@@ -1,7 +1,7 @@
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import type { ObjectWorld } from '../../core/shared-log/api.ts';
-import { Foresight } from '../../core/shared-log/foresight/foresight.ts';
-import { proveErasedInObjects } from '../../core/shared-log/prove-erased/prove-erased.ts';
+import { DryRuns } from '../../core/shared-log/foresight/foresight.ts';
+import { checkErasureInObjects } from '../../core/shared-log/prove-erased/prove-erased.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { ErasureFinding } from '../../core/scavenge/api.ts';
@@ -9,10 +9,10 @@ import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { Disposables } from '../../infra/disposables.ts';
 import { systemIds } from '../../infra/ids.ts';
-import { openObjects, parsePlace } from '../../infra/objects/open.ts';
+import { openObjects, parseLocation } from '../../infra/objects/open.ts';
 import { HeldObjects } from '../on-objects/held-objects.ts';
 import { KickingScavenger } from '../../infra/runtime/scavengers.ts';
-import { newScratch } from '../../infra/runtime/scratch.ts';
+import { newTemporaryStorage } from '../../infra/runtime/scratch.ts';
 import { Ticker } from '../on-objects/ticker.ts';
 import type { Backend } from './backend.ts';
 
@@ -29,7 +29,7 @@ interface BucketOptions {
 /** A store on object storage, beside functions, nodes and other processes on the same bucket. */
 export async function openBucket({ bucket, endpoint, region, upkeep, chunkBytes, cacheBytes, log }: BucketOptions): Promise<Backend> {
   const opened = new Disposables();
-  const objects = await openObjects(parsePlace(bucket, { endpoint: endpoint ?? null, region: region ?? null }));
+  const objects = await openObjects(parseLocation(bucket, { endpoint: endpoint ?? null, region: region ?? null }));
   opened.defer(() => objects.close());
   const world: ObjectWorld = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log, meter: silentMeter };
   const options = { ...(chunkBytes !== undefined && { chunkSizeBytes: chunkBytes }), ...(cacheBytes !== undefined && { cacheBytes }) };
@@ -39,9 +39,9 @@ export async function openBucket({ bucket, endpoint, region, upkeep, chunkBytes,
     const ticker = new Ticker({ world, options, settings: {} });
     const held = new HeldObjects(world, options);
     opened.defer(() => held.close());
-    const foresight = new Foresight({ world, options, instance, newScratch, config: {} });
-    opened.defer(() => foresight.close());
-    const scavenger = new KickingScavenger(world, foresight, () => ticker.kick());
+    const dryRuns = new DryRuns({ world, options, instance, newTemporaryStorage, config: {} });
+    opened.defer(() => dryRuns.close());
+    const scavenger = new KickingScavenger(world, dryRuns, () => ticker.kick());
     const closing = new AbortController();
     const ticking = upkeep ? ticker.run(closing.signal) : Promise.resolve();
     opened.defer(() => {
@@ -54,7 +54,7 @@ export async function openBucket({ bucket, endpoint, region, upkeep, chunkBytes,
       hold: () => held.take(),
       search: async ({ stream, events }, signal) => {
         const findings: ErasureFinding[] = [];
-        const search = proveErasedInObjects({ world, events, ...(stream !== null && { stream }) });
+        const search = checkErasureInObjects({ world, events, ...(stream !== null && { stream }) });
         for (let next = await search.next(); ; next = await search.next()) {
           if (next.done === true) return { ...next.value, findings };
           if (next.value.kind !== 'progress') findings.push(next.value);

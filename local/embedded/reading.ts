@@ -43,7 +43,7 @@ export async function* readAllStreams<D, M>(store: EventStore, checkOpen: CheckO
   for (let left = limit; left > 0;) {
     signal?.throwIfAborted();
     checkOpen();
-    const page = await store.readAll({ direction, from: checkedPlace(from), count: Math.min(left, PAGE_EVENTS), bytesMax: PAGE_BYTES, resolveLinks, ...filter });
+    const page = await store.readAll({ direction, from: checkedPosition(from), count: Math.min(left, PAGE_EVENTS), bytesMax: PAGE_BYTES, resolveLinks, ...filter });
     for (const event of page.events) {
       signal?.throwIfAborted();
       left--;
@@ -68,7 +68,7 @@ export async function* followAll<D, M>(store: EventStore, checkOpen: CheckOpen, 
   const { after = 'start', resolveLinks = false, signal, onCaughtUp, onCheckpoint } = options;
   const filter = await filterOf(options);
   checkOpen();
-  for await (const message of store.subscribeToAll({ after: checkedPlace(after), resolveLinks, ...filter, ...(signal !== undefined && { signal }) })) {
+  for await (const message of store.subscribeToAll({ after: checkedPosition(after), resolveLinks, ...filter, ...(signal !== undefined && { signal }) })) {
     if (signal?.aborted === true) return;
     if (message.kind === 'event') yield recordedEvent(message.event);
     else if (message.kind === 'checkpoint') onCheckpoint?.(message.after);
@@ -94,7 +94,7 @@ function checkLimit(limit: number): void {
   if (limit !== Number.POSITIVE_INFINITY && (!Number.isSafeInteger(limit) || limit < 1)) throw new SkuaError('invalid_count', `limit is ${limit}; it must be a whole number of 1 or more.`, { limit });
 }
 
-function checkedPlace(place: Position | 'start' | 'end'): Position | 'start' | 'end' {
+function checkedPosition(place: Position | 'start' | 'end'): Position | 'start' | 'end' {
   if (place === 'start' || place === 'end' || (Number.isSafeInteger(place?.commit) && Number.isSafeInteger(place.prepare))) return place;
   throw new SkuaError('invalid_position', 'A position is start, end, or the position of an event: { commit, prepare }.', {});
 }

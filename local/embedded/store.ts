@@ -155,7 +155,7 @@ export class OpenedStore implements Store {
 
 /** Refuses what is no repository, or not one of this key, before anything is held for it; makes it where there is none. */
 async function makeRepository(to: string, { endpoint, region, key = null }: { readonly endpoint: string | undefined; readonly region: string | undefined; readonly key: Uint8Array | null | undefined }): Promise<RepositorySpec> {
-  const [{ openObjects, parsePlace }, { openRepository }] = await Promise.all([import('../../infra/objects/open.ts'), import('../../core/backup/repository/repository.ts')]);
+  const [{ openObjects, parseLocation: parsePlace }, { openRepository }] = await Promise.all([import('../../infra/objects/open.ts'), import('../../core/backup/repository/repository.ts')]);
   const place = parsePlace(to, { endpoint: endpoint ?? null, region: region ?? null });
   const objects = await openObjects(place);
   try {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { FileFormat, FormatWorld } from '../../core/ports/file-format.ts';
 import { OBJECT_LIST_MAX } from '../../core/ports/object-store.ts';
-import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectPlace, ObjectStore } from '../../core/ports/object-store.ts';
+import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectLocation, ObjectStore } from '../../core/ports/object-store.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -12,7 +12,7 @@ import { storageError, systemCode } from '../../infra/fs/errors.ts';
 import { FilesystemFile } from '../../infra/fs/filesystem-file.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { infosOf, walkKeys } from '../../infra/objects/directory-walk.ts';
-import { openObjects, parsePlace } from '../../infra/objects/open.ts';
+import { openObjects, parseLocation } from '../../infra/objects/open.ts';
 import { UsageError } from '../../infra/runtime/failure.ts';
 import { formatByContent, formatByName } from './formats.ts';
 
@@ -39,15 +39,15 @@ export interface NamedFolder {
   close(): Promise<void>;
 }
 
-export interface PlaceWish {
+export interface InspectedOptions {
   readonly 's3-endpoint': string | null;
   readonly 's3-region': string | null;
 }
 
 /** Opens a file, an object, or a folder of them. Throws `file_not_found`, and what the storage throws. */
-export async function openNamed(given: string, wish: PlaceWish, repositoryKey: Uint8Array | null): Promise<Named> {
+export async function openNamed(given: string, wanted: InspectedOptions, repositoryKey: Uint8Array | null): Promise<Named> {
   if (/^file:\/\//i.test(given)) return openLocalNamed(pathOfUrl(given), repositoryKey);
-  return /^[a-z0-9+.-]+:\/\//i.test(given) ? await openObjectNamed(given, wish, repositoryKey) : await openLocalNamed(path.resolve(given), repositoryKey);
+  return /^[a-z0-9+.-]+:\/\//i.test(given) ? await openObjectNamed(given, wanted, repositoryKey) : await openLocalNamed(path.resolve(given), repositoryKey);
 }
 
 function pathOfUrl(url: string): string {
@@ -92,10 +92,10 @@ function openLocal(place: string): StorageFile {
   throw new SkuaError('io_error', `${place} is not a file. Name a file, or a folder of files.`, { path: place });
 }
 
-async function openObjectNamed(given: string, { 's3-endpoint': endpoint, 's3-region': region }: PlaceWish, repositoryKey: Uint8Array | null): Promise<Named> {
-  let place: ObjectPlace & { readonly kind: 's3' };
+async function openObjectNamed(given: string, { 's3-endpoint': endpoint, 's3-region': region }: InspectedOptions, repositoryKey: Uint8Array | null): Promise<Named> {
+  let place: ObjectLocation & { readonly kind: 's3' };
   try {
-    place = parsePlace(given, { endpoint, region }) as typeof place;
+    place = parseLocation(given, { endpoint, region }) as typeof place;
   } catch (error) {
     throw isSkuaError(error, 'bad_option') ? new UsageError(error.message) : error;
   }

@@ -16,7 +16,7 @@ const NOT_SHOWN = '(not shown: it may hold secrets)';
 /** 2^63 - 1, for which TOMBSTONE stands, as the value of a member. In a text its quote would be escaped. */
 const TOMBSTONE_VALUE = /(?<=[^\\]":)9007199254740991\b/g;
 
-export interface PrintWish {
+export interface PrintOptions {
   readonly json: boolean;
   /** Show what clients have written as a whole. */
   readonly data: boolean;
@@ -25,16 +25,16 @@ export interface PrintWish {
 /** Writes what is found in a file, as lines of JSON or for people. */
 export class Printer {
   readonly #io: Io;
-  readonly #wish: PrintWish;
+  readonly #wish: PrintOptions;
   #group = '';
   #rows: (readonly string[])[] = [];
   #columns: Column[] = [];
   /** Lines of the table end in what clients have written, and are cut to the width of a terminal. */
   #isOfPayloads = false;
 
-  constructor(io: Io, wish: PrintWish) {
+  constructor(io: Io, wanted: PrintOptions) {
     this.#io = io;
-    this.#wish = wish;
+    this.#wish = wanted;
   }
 
   /** A line of JSON; nothing where people read. */

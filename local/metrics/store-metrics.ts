@@ -6,7 +6,7 @@ const NONE = { name: '', read: 'non-flushed' };
 /** Metrics of the open store: checkpoints, caches, index. `index` is the status of the index while nothing else is going on. */
 function storeMetrics(open: Pick<Store, 'status'>): Collector {
   return (metrics) => {
-    const { checkpoints, indexCheckpoint, existenceCheckpoint, cache, streams, proofs, vouchedTo, ...status } = open.status();
+    const { checkpoints, indexCheckpoint, existenceCheckpoint, cache, streams, proofs, checksummedTo, ...status } = open.status();
     const positions = { ...checkpoints, index: indexCheckpoint, streamExistenceFilter: existenceCheckpoint };
     for (const [name, position] of Object.entries(positions)) metrics.gauge('eventstore_checkpoints', position, { ...NONE, name });
     metrics.total('eventstore_cache_hits_misses_total', cache.hits, { cache: 'chunk', kind: 'hits' });
@@ -24,7 +24,7 @@ function storeMetrics(open: Pick<Store, 'status'>): Collector {
     metrics.total('eventstore_index_merges_total', status.indexMerges);
     metrics.gauge('eventstore_log_chunks', status.chunks);
     if (proofs !== null) metrics.gauge('eventstore_log_unproven_bytes', proofs.bytesUnproven);
-    if (vouchedTo !== null) metrics.gauge('eventstore_log_unprotected_bytes', Math.max(0, checkpoints.writer - vouchedTo));
+    if (checksummedTo !== null) metrics.gauge('eventstore_log_unprotected_bytes', Math.max(0, checkpoints.writer - checksummedTo));
     const ageMs = proofs?.oldestProofAgeMs ?? null;
     if (ageMs === null) metrics.clear('eventstore_log_oldest_proof_age_seconds');
     else metrics.gauge('eventstore_log_oldest_proof_age_seconds', ageMs / 1_000);

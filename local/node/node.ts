@@ -5,7 +5,7 @@ import { isSkuaError } from '../../core/base/errors.ts';
 import type { SkuaError } from '../../core/base/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs/erasure-proofs.ts';
+import { NodeErasureChecks } from '../../core/scavenge/erasure-proofs/erasure-proofs.ts';
 import type { Users } from '../../core/security/api.ts';
 import type { RunningSecurity } from '../../core/security/security.ts';
 import type { DirectoryStore, StartProgress, Store } from '../../core/store/store.ts';
@@ -315,7 +315,7 @@ class Node implements RunningNode {
       return directory === null ? objects!.endForesight() : directory.scavenger.close();
     });
     this.#serving.defer(() => this.#resign(member));
-    const erasure = directory !== null ? new NodeErasureProofs({ scavenger: directory.scavenger, jobs: node.jobs, clock: dataClock, ids: systemIds, log: this.#log }) : null;
+    const erasure = directory !== null ? new NodeErasureChecks({ scavenger: directory.scavenger, jobs: node.jobs, clock: dataClock, ids: systemIds, log: this.#log }) : null;
     this.#serving.defer(() => erasure?.close());
     // What a backup has paused goes on, in the log if nowhere else.
     this.#serving.defer(() => backups.end());

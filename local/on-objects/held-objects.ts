@@ -12,7 +12,7 @@ import { JOBS } from '../../core/jobs/jobs.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeKeys } from '../../infra/keys.ts';
 import { openObjects } from '../../infra/objects/open.ts';
-import { newScratch } from '../../infra/runtime/scratch.ts';
+import { newTemporaryStorage } from '../../infra/runtime/scratch.ts';
 
 /**
  * Holds of a node on object storage: the files that the newest manifest names, and the tail behind it, under the names of a data
@@ -31,7 +31,7 @@ export class HeldObjects {
 
   async take(): Promise<StoreHold> {
     this.#refuseClosed();
-    const scratch = await newScratch();
+    const scratch = await newTemporaryStorage();
     try {
       const source = await objectSource(this.#world, this.#options, scratch.storage);
       const release = async (): Promise<void> => {

@@ -5,18 +5,18 @@ import type { ObjectWorld } from '../../core/shared-log/api.ts';
 import { manifestNumberOf } from '../../core/shared-log/format/keys.ts';
 import { newestManifestNumber } from '../../core/shared-log/format/manifest.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
-import type { ObjectPlace } from '../../core/ports/object-store.ts';
+import type { ObjectLocation } from '../../core/ports/object-store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
 import { systemIds } from '../../infra/ids.ts';
-import { openObjects, parsePlace } from '../../infra/objects/open.ts';
+import { openObjects, parseLocation } from '../../infra/objects/open.ts';
 import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
 import { EXIT } from '../../infra/runtime/io.ts';
 import type { Io } from '../../infra/runtime/io.ts';
 import { createLog } from '../log/logger.ts';
 
 /** How a store on object storage is reached. */
-export interface StoreWish {
+export interface BucketOptions {
   readonly storage: string | null;
   readonly 's3-endpoint': string | null;
   readonly 's3-region': string | null;
@@ -26,16 +26,16 @@ export interface StoreWish {
  * Where a command that looks at data finds the objects of a store: what `--storage` names, or what was given as a directory and is a
  * bucket, or a directory with the objects of a store in it. Null for a node's data directory, and for what is neither.
  */
-export async function objectsAt(given: string | null, wish: StoreWish): Promise<ObjectPlace | null> {
-  if (wish.storage !== null) return placeOf(wish.storage, wish);
+export async function objectsAt(given: string | null, wanted: BucketOptions): Promise<ObjectLocation | null> {
+  if (wanted.storage !== null) return placeOf(wanted.storage, wanted);
   if (given === null) return null;
-  if (/^[a-z0-9+.-]+:\/\//i.test(given)) return placeOf(given, wish);
-  return await holdsObjects(path.resolve(given)) ? placeOf(given, wish) : null;
+  if (/^[a-z0-9+.-]+:\/\//i.test(given)) return placeOf(given, wanted);
+  return await holdsObjects(path.resolve(given)) ? placeOf(given, wanted) : null;
 }
 
-function placeOf(given: string, wish: StoreWish): ObjectPlace {
+function placeOf(given: string, wanted: BucketOptions): ObjectLocation {
   try {
-    return parsePlace(given, { endpoint: wish['s3-endpoint'], region: wish['s3-region'] });
+    return parseLocation(given, { endpoint: wanted['s3-endpoint'], region: wanted['s3-region'] });
   } catch (error) {
     if (isSkuaError(error, 'bad_option')) throw new UsageError(error.message);
     throw error;
@@ -49,7 +49,7 @@ async function holdsObjects(directory: string): Promise<boolean> {
 }
 
 /** Runs `work` on the store that is there, which is not created where there is none, and closes it whatever happens. */
-export async function withObjectsAt<T>(place: ObjectPlace, io: Io, work: (world: ObjectWorld) => Promise<T>): Promise<T> {
+export async function withObjectsAt<T>(place: ObjectLocation, io: Io, work: (world: ObjectWorld) => Promise<T>): Promise<T> {
   const objects = await openObjects(place);
   try {
     if (await newestManifestNumber(objects) === null) {

@@ -2,12 +2,12 @@ import { createAutoScavenge } from '../../core/auto-scavenge/auto-scavenge.ts';
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import { NODE_ID_FILE } from '../../core/store/format/node-id.ts';
 import type { ObjectInstance, ObjectWorld } from '../../core/shared-log/api.ts';
-import { Foresight } from '../../core/shared-log/foresight/foresight.ts';
+import { DryRuns } from '../../core/shared-log/foresight/foresight.ts';
 import { newGuid } from '../../core/index/format/index-map.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { newestManifest } from '../../core/shared-log/format/manifest.ts';
 import { createObjectNodes, OF_CLUSTER } from '../../core/shared-log/control/control.ts';
-import { createDrive } from '../../core/shared-log/drive/drive.ts';
+import { createScheduler } from '../../core/shared-log/drive/drive.ts';
 import type { TickReport } from '../../core/shared-log/tick/tick.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
@@ -21,14 +21,14 @@ import { nodeDigests } from '../../infra/digests.ts';
 import type { Disposables } from '../../infra/disposables.ts';
 import { systemIds } from '../../infra/ids.ts';
 import { nodeKeys } from '../../infra/keys.ts';
-import { openObjects, parsePlace } from '../../infra/objects/open.ts';
+import { openObjects, parseLocation } from '../../infra/objects/open.ts';
 import { createSchedule } from '../../infra/schedule.ts';
 import { licenceGuard } from '../../core/security/licence/licence.ts';
 import { nodeLicence } from '../auto-scavenge/open.ts';
 import type { Values } from '../../infra/runtime/config/options.ts';
 import type { LentNode } from '../store/open-node.ts';
 import { HeldObjects } from './held-objects.ts';
-import { newScratch } from '../../infra/runtime/scratch.ts';
+import { newTemporaryStorage } from '../../infra/runtime/scratch.ts';
 import { Ticker } from './ticker.ts';
 
 /** Chunks on object storage are smaller than on a disk: a tick writes whole ones. */
@@ -58,7 +58,7 @@ export interface NodeOnObjects extends LentNode<Store> {
  * these leave to the platform's schedule, ticks, this process does on a timer.
  */
 export async function openOnObjects({ values, hasChunkSize, log, meter, opened }: OpenOnObjectsOptions): Promise<NodeOnObjects> {
-  const objects = await openObjects(parsePlace(values.Storage!));
+  const objects = await openObjects(parseLocation(values.Storage!));
   opened.defer(() => objects.close());
   const world: ObjectWorld = { objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log, meter };
   const options = { chunkSizeBytes: hasChunkSize ? values.ChunkSize : CHUNK_BYTES, cacheBytes: values.ChunksCacheSize };
@@ -75,17 +75,17 @@ export async function openOnObjects({ values, hasChunkSize, log, meter, opened }
     isCluster = report?.isCluster === true || isCluster;
     return scavenger.refresh();
   };
-  const ticker: Ticker = new Ticker({ world, options, autoScavenge: createDrive({ world, schedule: createSchedule(), self: SELF, config, open: () => Promise.resolve(instance) }), onTick, settings: { scavenge } });
-  const foresight = new Foresight({ world, options, instance, newScratch, config: scavenge });
-  const scavenger: KickingScavenger = new KickingScavenger(world, foresight, () => ticker.kick());
+  const ticker: Ticker = new Ticker({ world, options, autoScavenge: createScheduler({ world, schedule: createSchedule(), self: SELF, config, open: () => Promise.resolve(instance) }), onTick, settings: { scavenge } });
+  const dryRuns = new DryRuns({ world, options, instance, newTemporaryStorage, config: scavenge });
+  const scavenger: KickingScavenger = new KickingScavenger(world, dryRuns, () => ticker.kick());
   const held = new HeldObjects(world, options);
   opened.defer(() => held.close());
-  opened.defer(() => foresight.close());
+  opened.defer(() => dryRuns.close());
   await scavenger.refresh();
   return {
     open: onObjects(instance, scavenger, held, () => ticker.kick()), storage, jobs: held.jobs,
     autoScavenge: createAutoScavenge({ ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() }, config),
-    endForesight: () => foresight.close(),
+    endForesight: () => dryRuns.close(),
     run: (signal) => ticker.run(signal),
   };
 }
@@ -117,6 +117,6 @@ function onObjects(instance: ObjectInstance, scavenger: Store['scavenger'], held
 function statusOf({ internals, figures }: ObjectInstance): StoreStatus {
   const { end } = internals;
   return {
-    checkpoints: { writer: end, chaser: end, epoch: -1, proposal: -1, truncate: -1 }, existenceCheckpoint: end, isIndexMerging: false, indexMerges: 0, streams: internals.figures(), proofs: null, vouchedTo: null, ...figures(),
+    checkpoints: { writer: end, chaser: end, epoch: -1, proposal: -1, truncate: -1 }, existenceCheckpoint: end, isIndexMerging: false, indexMerges: 0, streams: internals.figures(), proofs: null, checksummedTo: null, ...figures(),
   };
 }

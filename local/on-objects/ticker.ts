@@ -1,10 +1,10 @@
 import type { ObjectLogOptions, ObjectWorld } from '../../core/shared-log/api.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
-import type { Scratch } from '../../core/shared-log/overlay/overlay.ts';
+import type { TemporaryStorage } from '../../core/shared-log/overlay/overlay.ts';
 import type { TickParts, TickReport } from '../../core/shared-log/tick/tick.ts';
-import { tellStrangersOnce } from '../../core/ports/object-kinds.ts';
+import { logStrangersOnce } from '../../core/ports/object-kinds.ts';
 import { tick } from '../../core/shared-log/tick/tick.ts';
-import { newScratch } from '../../infra/runtime/scratch.ts';
+import { newTemporaryStorage } from '../../infra/runtime/scratch.ts';
 
 /** Between two ticks when there is nothing to do, and after one that failed, in milliseconds. */
 const EVERY_MS = 10_000;
@@ -21,7 +21,7 @@ interface TickerParts {
   /** Called after each tick, for those who tell others how scavenges stand. */
   readonly onTick?: (report: TickReport | null) => Promise<void>;
   /** By default a folder among the temporary files of this machine. */
-  readonly newScratch?: () => Promise<Scratch>;
+  readonly newTemporaryStorage?: () => Promise<TemporaryStorage>;
   /** Asked before each tick; left out where every one is wanted. */
   readonly isWanted?: () => boolean | Promise<boolean>;
 }
@@ -31,11 +31,11 @@ export class Ticker {
   readonly #parts: TickerParts;
   #wake = new AbortController();
   /** Of the tick that is under way. */
-  #scratch: Scratch | null = null;
+  #scratch: TemporaryStorage | null = null;
 
   constructor(parts: TickerParts) {
     const { log } = parts.world;
-    this.#parts = { ...parts, world: { ...parts.world, onStrangers: tellStrangersOnce((message) => log.warn(message)) } };
+    this.#parts = { ...parts, world: { ...parts.world, onStrangers: logStrangersOnce((message) => log.warn(message)) } };
   }
 
   /** The next tick comes at once. */
@@ -74,7 +74,7 @@ export class Ticker {
   /** A tick in a folder of its own. */
   async #tick(): Promise<TickReport> {
     const { world, options, settings, autoScavenge, open = openObjectStore } = this.#parts;
-    const scratch = this.#scratch = await (this.#parts.newScratch ?? newScratch)();
+    const scratch = this.#scratch = await (this.#parts.newTemporaryStorage ?? newTemporaryStorage)();
     try {
       return await tick({
         world, options, scratch: scratch.storage, open, scavengeStates: scratch.states, deadlineMs: world.clock.monotonicMs() + WORK_MS,

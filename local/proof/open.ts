@@ -6,9 +6,9 @@ import { systemClock } from '../../infra/clock.ts';
 import type { Disposables } from '../../infra/disposables.ts';
 import type { Values } from '../../infra/runtime/config/options.ts';
 import type { Collector } from '../metrics/metrics.ts';
-import { openAnchorPlace } from '../../infra/anchors/places.ts';
+import { openAnchorLocation } from '../../infra/anchors/places.ts';
 
-interface ProofWorld {
+interface HashChainWorld {
   readonly values: Values;
   readonly open: DirectoryStore;
   /** What is opened is closed with it. */
@@ -18,12 +18,12 @@ interface ProofWorld {
 }
 
 /** The proof of a node that nothing was changed, and, where the options name a place for anchors, what brings them there. Throws `bad_option`. */
-export async function openProof({ values, open, opened, log, meter }: ProofWorld): Promise<{ readonly metrics: Collector; run?(signal: AbortSignal): Promise<void> }> {
+export async function openProof({ values, open, opened, log, meter }: HashChainWorld): Promise<{ readonly metrics: Collector; run?(signal: AbortSignal): Promise<void> }> {
   const place = values['Proof:Anchor'];
   if (place === null) return { metrics: proofMetrics(open, null) };
   const anchoring = new Anchoring({
-    keeper: () => open.proofChain, isScavenging: () => open.scavenger.current() !== null, everyMs: values['Proof:AnchorEveryMin'] * 60_000, clock: systemClock, log, meter,
-    place: await openAnchorPlace({ place, lockDays: values['Proof:LockDays'], s3: { endpoint: values['Proof:S3Endpoint'], region: values['Proof:S3Region'] } }),
+    hashChain: () => open.hashChain, isScavenging: () => open.scavenger.current() !== null, everyMs: values['Proof:AnchorEveryMin'] * 60_000, clock: systemClock, log, meter,
+    place: await openAnchorLocation({ place, lockDays: values['Proof:LockDays'], s3: { endpoint: values['Proof:S3Endpoint'], region: values['Proof:S3Region'] } }),
   });
   opened.defer(() => anchoring.close());
   return { metrics: proofMetrics(open, anchoring), run: (signal) => anchoring.run(signal) };
@@ -32,7 +32,7 @@ export async function openProof({ values, open, opened, log, meter }: ProofWorld
 /** How far the chain of hashes is, and its newest anchor. */
 function proofMetrics(open: DirectoryStore, anchoring: Anchoring | null): Collector {
   return (metrics) => {
-    const chain = open.proofChain;
+    const chain = open.hashChain;
     if (chain === null) return;
     metrics.gauge('eventstore_proof_chunks', chain.figures.chunks);
     metrics.gauge('eventstore_proof_receipts', chain.figures.receipts);

@@ -7,7 +7,7 @@ import { bytesText, elapsedText, Progress } from '../cli/progress.ts';
 import type { Phases } from '../cli/progress.ts';
 import { UNTIL_CLEAN_RUNS_MAX } from './options.ts';
 import { momentOf } from './older-point.ts';
-import type { DryRunDocument, LastDocument, OlderPointDocument, ProgressDocument, TracesMembers } from '../../handlers/documents/scavenging.ts';
+import type { DryRunDocument, LastDocument, ResumedPointDocument, ProgressDocument, TracesMembers } from '../../handlers/documents/scavenging.ts';
 import type { CompletionReader, Document, ScavengeClient } from './client.ts';
 
 /** How often a node is asked how far it is. */
@@ -31,7 +31,7 @@ export interface Ending extends TracesMembers {
   readonly bytesReclaimed: number | null;
   readonly seconds: number | null;
   /** Absent where it went up to its start. */
-  readonly olderPoint?: OlderPointDocument;
+  readonly olderPoint?: ResumedPointDocument;
 }
 
 /** Whether the run has done all that there was to do when it was started. */

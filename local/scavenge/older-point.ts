@@ -1,4 +1,4 @@
-import type { OlderPointDocument } from '../../handlers/documents/scavenging.ts';
+import type { ResumedPointDocument } from '../../handlers/documents/scavenging.ts';
 import { line } from '../../infra/runtime/io.ts';
 import type { Output } from '../../infra/runtime/io.ts';
 
@@ -18,21 +18,21 @@ export function directoryWays(directory: string): Ways {
 }
 
 /** `2026-07-01T12:00:00Z`: a moment without its fraction, which nobody needs to tell one scavenge from another. */
-export function momentOf({ effectiveNow }: OlderPointDocument): string {
+export function momentOf({ effectiveNow }: ResumedPointDocument): string {
   return effectiveNow.replace(/\.\d{1,7}/, '');
 }
 
-const KEEPS_THRESHOLD = ({ threshold }: OlderPointDocument): string => (threshold === 0 ? '' : `, with its threshold of ${threshold}`);
+const KEEPS_THRESHOLD = ({ threshold }: ResumedPointDocument): string => (threshold === 0 ? '' : `, with its threshold of ${threshold}`);
 
 /** Says of a run that it goes to an older point. */
-export function tellOlderPoint(point: OlderPointDocument, output: Output): void {
+export function logResumedPoint(point: ResumedPointDocument, output: Output): void {
   const moment = momentOf(point);
   const what = point.why === 'unfinished' ? `It resumes the scavenge of ${moment}` : `It uses the scavenge point of ${moment}, which no run has reached`;
   line(output, `${what}, up to that time (position ${point.position})${KEEPS_THRESHOLD(point)}; what was deleted or has expired since needs another run.`);
 }
 
 /** What waits, and how to go on with it. */
-export function waitingLines(point: OlderPointDocument, { start, untilClean }: Ways): string[] {
+export function waitingLines(point: ResumedPointDocument, { start, untilClean }: Ways): string[] {
   const moment = momentOf(point);
   return [
     point.why === 'unfinished' ? `A scavenge is unfinished: it was started at ${moment} and covers the log up to that time (position ${point.position})${KEEPS_THRESHOLD(point)}.`
@@ -44,7 +44,7 @@ export function waitingLines(point: OlderPointDocument, { start, untilClean }: W
 }
 
 /** Beside what a new scavenge would do. */
-export function notTheNextLine(point: OlderPointDocument, { start }: Ways): string {
+export function notTheNextLine(point: ResumedPointDocument, { start }: Ways): string {
   const moment = momentOf(point);
   const what = point.why === 'unfinished' ? `resumes the scavenge of ${moment}, up to that time` : `uses the scavenge point of ${moment}`;
   return `This is what a new scavenge would do. The next start ${what}; what was deleted or has expired since then needs another run, or start with \`${start} --fresh\`.`;

@@ -13,7 +13,7 @@ import { EXIT, line } from '../../infra/runtime/io.ts';
 import type { Io } from '../../infra/runtime/io.ts';
 
 /** A directory that can't be written to, for a command that opens it as a node does and changes nothing of it. */
-export interface LookedAt {
+export interface OpenedForInspection {
   readonly storage: Storage;
   readonly states: ScavengeStates;
   /** Removes what was written beside it. To be called when all is closed. */
@@ -41,7 +41,7 @@ export function whyReadOnly(root: string, indexRoot: string): string | null {
  * assumed, on `io.stderr`. Null where it can be written to: then it is locked and opened as a node does it. Throws where it can't, and the command does not
  * only look.
  */
-export async function lookedAt(root: string, index: string | null, looksOnly: boolean, io: Io): Promise<LookedAt | null> {
+export async function openForInspection(root: string, index: string | null, looksOnly: boolean, io: Io): Promise<OpenedForInspection | null> {
   const base = new FilesystemStorage({ root, mustExist: true, ...(index !== null && { indexRoot: index }) });
   const why = whyReadOnly(base.root, base.indexRoot);
   if (why === null) return null;

@@ -12,7 +12,7 @@ import type { Io } from '../../infra/runtime/io.ts';
 import { Progress } from '../cli/progress.ts';
 import type { Phases } from '../cli/progress.ts';
 import { createLog } from '../log/logger.ts';
-import { lookedAt } from './look-at-directory.ts';
+import { openForInspection } from './look-at-directory.ts';
 import { openNode } from './open-node.ts';
 import type { OpenNode, ScavengeSettings } from './open-node.ts';
 
@@ -40,7 +40,7 @@ export async function openDirectory(directory: string, index: string | null, sca
   const { whileRunning = 'For a running node use `skua scavenge start` or `skua explain` with --node.', appendsNothing = false, beginsProofs = false, looksOnly = false } = use;
   await requireDirectory(directory);
   await requireDatabase(directory);
-  const over = await lookedAt(directory, index, looksOnly, io);
+  const over = await openForInspection(directory, index, looksOnly, io);
   const progress = new Progress({ output: io.stderr, env: io.env, clock: systemClock, onLine: (message) => line(io.stderr, message) });
   try {
     // With the filter of another size than the node's own it would be made anew here, and once more by the next start.

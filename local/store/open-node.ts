@@ -10,7 +10,7 @@ import type { Meter } from '../../core/ports/meter.ts';
 import type { ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { openStore } from '../../core/store/store.ts';
-import type { LookedAt } from './look-at-directory.ts';
+import type { OpenedForInspection } from './look-at-directory.ts';
 import type { DirectoryStore, OpenStoreOptions, StartProgress, Store, StoreScavengeOptions } from '../../core/store/store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeCompression } from '../../infra/compression.ts';
@@ -35,7 +35,7 @@ export interface OpenNodeOptions {
   /** False creates the directory where it is absent. */
   readonly mustExist: boolean;
   /** The files, where the directory is one that can't be written to. */
-  readonly over?: Pick<LookedAt, 'storage' | 'states'>;
+  readonly over?: Pick<OpenedForInspection, 'storage' | 'states'>;
   /** Paths that may lie in the directory before it is one of data. Default: none. */
   readonly beside?: readonly string[];
   readonly log: Log;

@@ -125,7 +125,7 @@ export class KitMember {
     };
     const leads = () => this.isLeader;
     this.orders = new ScavengeOrders({ scavenger: this.scavenger, store, clock, log: silentLog, refresh: proveFresh, leadsOthers: leads, leaseMs: leaseOf(LOST_MS) });
-    this.nodes = createClusterNodes({ membership: this.#membership(), log: { proveFresh }, orders: this.orders, calls: this.#calls(), clock });
+    this.nodes = createClusterNodes({ membership: this.#membership(), log: { confirmFresh: proveFresh }, orders: this.orders, calls: this.#calls(), clock });
     const authority = async () => {
       const isByTheLog = this.#kit.leader === this.name;
       if (!leads()) throw new SkuaError('not_leader', 'Not here.');

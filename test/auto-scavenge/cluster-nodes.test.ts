@@ -35,7 +35,7 @@ function answering(status: number, body: unknown) {
     asked.push(`${method} ${path}`);
     return { status, body: new TextEncoder().encode(bytes) };
   };
-  return { nodes: createClusterNodes({ membership, log: { proveFresh: async () => {} }, orders: kit.of('A').orders, calls: { request }, clock: kit.clock }), asked };
+  return { nodes: createClusterNodes({ membership, log: { confirmFresh: async () => {} }, orders: kit.of('A').orders, calls: { request }, clock: kit.clock }), asked };
 }
 
 describe('starting', () => {
@@ -152,7 +152,7 @@ describe('the view', () => {
   test('a resign that takes its time does not hold up the tick', async () => {
     const { kit, nodes } = world();
     const membership = { resign: () => new Promise<string>(() => {}) };
-    const slow = createClusterNodes({ membership: membership as unknown as Membership, log: { proveFresh: async () => {} }, orders: kit.of('A').orders, calls: { request: () => Promise.reject(new Error()) }, clock: kit.clock });
+    const slow = createClusterNodes({ membership: membership as unknown as Membership, log: { confirmFresh: async () => {} }, orders: kit.of('A').orders, calls: { request: () => Promise.reject(new Error()) }, clock: kit.clock });
     const resigned = slow.resign();
     await kit.clock.advance(1_000);
     await resigned;

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { drillBackup, type DrillOptions, type Scratch } from '../../core/backup/drill/drill.ts';
+import { drillBackup, type DrillOptions, type DrillStorage } from '../../core/backup/drill/drill.ts';
 import { BACKUP_JOBS, DRILL_JOB, type DrillArgs } from '../../core/backup/jobs/jobs.ts';
 import { lastProven } from '../../core/backup/notes/notes.ts';
 import { blobKeyOf } from '../../core/backup/repository/repository.ts';
@@ -24,7 +24,7 @@ beforeAll(async () => { history = await playHistory({ seed: 71, parts: 2, writes
 function drilling(storage = new MemoryStorage()): { options: DrillOptions; places: MemoryStorage[]; removed: MemoryStorage[] } {
   const places: MemoryStorage[] = [];
   const removed: MemoryStorage[] = [];
-  const scratch = async (): Promise<Scratch> => {
+  const scratch = async (): Promise<DrillStorage> => {
     places.push(storage);
     return { storage, remove: async () => { removed.push(storage); } };
   };

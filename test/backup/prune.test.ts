@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Manifest } from '../../core/backup/format/manifest.ts';
 import { pruneRepository } from '../../core/backup/prune/prune.ts';
 import type { PruneOptions } from '../../core/backup/prune/prune.ts';
-import { proveErasedInRepository } from '../../core/backup/prove-erased/prove-erased.ts';
+import { checkErasureInRepository } from '../../core/backup/prove-erased/prove-erased.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
@@ -163,7 +163,7 @@ describe('pruning', () => {
 
 async function prove(repository: Repository, stream: string): Promise<{ traces: ErasureFinding[]; summary: RepositoryErasureSummary }> {
   const traces: ErasureFinding[] = [];
-  const run = proveErasedInRepository({ repository, stream, clock: new ManualClock(TEST_NOW_MS, 'microtask') });
+  const run = checkErasureInRepository({ repository, stream, clock: new ManualClock(TEST_NOW_MS, 'microtask') });
   for (;;) {
     const next = await run.next();
     if (next.done === true) return { traces, summary: next.value };

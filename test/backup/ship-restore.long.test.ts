@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Manifest } from '../../core/backup/format/manifest.ts';
-import { proveErasedInRepository } from '../../core/backup/prove-erased/prove-erased.ts';
+import { checkErasureInRepository } from '../../core/backup/prove-erased/prove-erased.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
@@ -214,7 +214,7 @@ describe('log that was shipped across chunks', () => {
     await writeAndShip(1);
     expect(new Set((await repository.shipped(base.id)).map(({ from }) => Math.floor(from / CHUNK_BYTES))).size).toBeGreaterThan(2);
     const found = new Set<string>();
-    for (const { id } of events) for await (const said of proveErasedInRepository({ repository, clock: new ManualClock(TEST_NOW_MS, 'microtask'), events: [id] })) if (said.kind !== 'progress') found.add(id);
+    for (const { id } of events) for await (const said of checkErasureInRepository({ repository, clock: new ManualClock(TEST_NOW_MS, 'microtask'), events: [id] })) if (said.kind !== 'progress') found.add(id);
     expect(found.size).toBe(3);
   });
 

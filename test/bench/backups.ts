@@ -10,7 +10,7 @@ import type { CompressionMode, Repository } from '../../core/backup/repository/a
 import { snapshotOfDirectory } from '../../core/store/snapshot/snapshot.ts';
 import type { BackupSource } from '../../core/store/source/source.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import type { ObjectPlace } from '../../core/ports/object-store.ts';
+import type { ObjectLocation } from '../../core/ports/object-store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeCompression } from '../../infra/compression.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -27,7 +27,7 @@ export function sourceOf(folder: string): Promise<BackupSource> {
   return snapshotOfDirectory({ ...world, storage: new FilesystemStorage({ root: folder, mustExist: true }), log: silentLog });
 }
 
-export async function openBenchRepository(place: ObjectPlace, compression: CompressionMode = 'auto'): Promise<Repository> {
+export async function openBenchRepository(place: ObjectLocation, compression: CompressionMode = 'auto'): Promise<Repository> {
   return openRepository(await openObjects(place), { key: null, create: true, compression }, { ...world, keys: nodeKeys, compression: nodeCompression });
 }
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { ROUTES } from '../../handlers/routes.ts';
-import type { Place } from '../../handlers/http/route.ts';
+import type { DecidedBy } from '../../handlers/http/route.ts';
 
 /** Where each operation of the route table is decided in a cluster: whoever adds one says so here too. */
-const EXPECTED: Readonly<Record<Place, readonly string[]>> = {
+const EXPECTED: Readonly<Record<DecidedBy, readonly string[]>> = {
   writes: [
     'POST /streams/%24all', 'POST /streams/%24all/metadata', 'POST /streams/%24scavenges', 'POST /streams/:stream', 'POST /streams/:stream/metadata', 'POST /streams/:stream/incoming/:guid',
     'DELETE /streams/%24all', 'DELETE /streams/%24scavenges', 'DELETE /streams/:stream',
@@ -36,7 +36,7 @@ const EXPECTED: Readonly<Record<Place, readonly string[]>> = {
 };
 
 test('every operation says where it is decided', () => {
-  const found: Record<Place, string[]> = { writes: [], leader: [], here: [] };
+  const found: Record<DecidedBy, string[]> = { writes: [], leader: [], here: [] };
   for (const { path, operations } of ROUTES) for (const [method, { place }] of Object.entries(operations)) found[place].push(`${method} ${path}`);
   for (const place of ['writes', 'leader', 'here'] as const) expect(found[place].toSorted()).toEqual(EXPECTED[place].toSorted());
 });

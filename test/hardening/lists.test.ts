@@ -6,7 +6,7 @@ import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
-import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs/erasure-proofs.ts';
+import { NodeErasureChecks } from '../../core/scavenge/erasure-proofs/erasure-proofs.ts';
 import { createSecurity } from '../../core/security/security.ts';
 import type { DirectoryStore } from '../../core/store/store.ts';
 import { streamHasher } from '../../core/base/stream-hash.ts';
@@ -52,7 +52,7 @@ const LIST = { $r: 'paymaster', $w: 'paymaster', $d: 'paymaster', $mr: 'paymaste
 
 let opened: DirectoryStore;
 let groups: PersistentSubscriptionsEngine;
-let erasure: NodeErasureProofs;
+let erasure: NodeErasureChecks;
 let app: ReturnType<typeof createApp>;
 let grpc: GrpcClient;
 let made = 1;
@@ -84,7 +84,7 @@ beforeAll(async () => {
   for (const stream of [SECRET, LINKS, 'a::b']) await groups.create(stream, 'clerks', { settings: { ...DEFAULT_SETTINGS, resolveLinks: true }, from: 'start' }, 'ada');
   for (const stream of [LINKS, parkedStreamOf(LINKS, 'clerks'), parkedStreamOf(SECRET, 'clerks')]) await opened.store.append(stream, ANY, [{ id: newId(), type: '$>', isJson: false, data: encodeText(`0@${SECRET}`), metadata: new Uint8Array(0) }]);
   await write(parkedStreamOf('a::b', 'clerks'), 'secret-type', { text: 'wages-of-all' });
-  erasure = new NodeErasureProofs({ scavenger, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock }), clock, ids, log: silentLog });
+  erasure = new NodeErasureChecks({ scavenger, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock }), clock, ids, log: silentLog });
   const context = contextOf({
     store, scavenger, clock, ids, log: silentLog, meter: silentMeter, security, node: new FakeNode(), erasure, subscriptions: groups, page: fakePage(), autoScavenge: new FakeAutoScavenge(), backups: await fakeBackups(clock, { isHeld: true }),
     webhooks: { connectors: await fakeConnectors(), ingest: fakeIngest() },

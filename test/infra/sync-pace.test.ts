@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { SyncPace } from '../../infra/fs/paces.ts';
+import { SyncLatency } from '../../infra/fs/paces.ts';
 
-function after(...syncs: readonly number[]): SyncPace {
-  const pace = new SyncPace();
+function after(...syncs: readonly number[]): SyncLatency {
+  const pace = new SyncLatency();
   for (const ms of syncs) pace.note(ms);
   return pace;
 }

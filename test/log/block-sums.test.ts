@@ -115,9 +115,9 @@ if (RUNS_FIXED) describe('the checksums of the chunk being written', () => {
     await clock.advance(BLOCK_SUMS_INTERVAL_MS);
     const { checkpoints } = open.status();
     expect((await sumsOf(storage)).end).toBe(HEADER_BYTES + checkpoints.writer);
-    expect(open.status().vouchedTo).toBe(checkpoints.writer);
+    expect(open.status().checksummedTo).toBe(checkpoints.writer);
     await append(open, 1);
-    expect(open.status().vouchedTo).toBe(checkpoints.writer);
+    expect(open.status().checksummedTo).toBe(checkpoints.writer);
     await open.close();
   });
 

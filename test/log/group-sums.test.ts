@@ -43,7 +43,7 @@ describe('checksums of a group', () => {
       end += length;
       const file = await contentOf(storage, ongoing.chunk.name);
       expect(decodeSlot(file.subarray(slotOffset(CHUNK, i + 1)).subarray(0, SLOT_BYTES), nodeDigests)).toMatchObject({ checksum: crc32(group), end: end - HEADER_BYTES });
-      const { sums, end: vouchedTo } = ongoing.vouched({ position: -1, bytes: new Uint8Array(0) });
+      const { sums, end: vouchedTo } = ongoing.checksummed({ position: -1, bytes: new Uint8Array(0) });
       expect(vouchedTo).toBe(end);
       const blocks = Array.from({ length: Math.ceil(end / BLOCK_BYTES) }, (__, block) => crc32(file.subarray(block * BLOCK_BYTES, Math.min(end, (block + 1) * BLOCK_BYTES))));
       expect([...sums]).toEqual(blocks);

@@ -1,7 +1,7 @@
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import { ALL_STREAM, answerId, checkpointStreamOf, parkedStreamOf, STRATEGIES } from '../../core/persistent/api.ts';
 import type { Delivery, GroupConsumer, GroupSettings, NackAction, PersistentSubscriptionsEngine, StartFrom } from '../../core/persistent/api.ts';
-import { isAfter, parsePlace } from '../../core/persistent/positions.ts';
+import { isAfter, parsePosition } from '../../core/persistent/positions.ts';
 import type { EngineParts, GroupStore } from '../../core/persistent/parts.ts';
 import { decodeCheckpoint, decodeInitialMark } from '../../core/persistent/stored-forms.ts';
 import type { NewEvent, StoredEvent } from '../../core/streams/api.ts';
@@ -474,7 +474,7 @@ class Simulation {
 
   /** A checkpoint never stands beyond an event that was neither answered nor parked. */
   #checkCheckpoint(text: string): void {
-    const place = parsePlace(text, this.#kind === 'all')!;
+    const place = parsePosition(text, this.#kind === 'all')!;
     for (const { stream, number, position, preparePosition } of this.#due()) {
       const isBeyond = this.#kind === 'all' ? isAfter(position, preparePosition, place) : number > place.commit;
       if (!isBeyond) throw new Error(`the checkpoint ${text} leaves ${stream}/${number} out`);

@@ -8,11 +8,11 @@ import { MemoryObjects } from '../support/memory-objects.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { Anchoring, type AnchorPlace } from '../../core/integrity/anchoring/anchoring.ts';
+import { Anchoring, type AnchorLocation } from '../../core/integrity/anchoring/anchoring.ts';
 import { type Anchor, ANCHOR_FORMAT, parseAnchor } from '../../core/integrity/format/layout.ts';
 import { decodeText } from '../../core/base/text.ts';
 import { openS3 } from '../../infra/s3/objects.ts';
-import { filePlace, objectPlace, openAnchorPlace, urlPlace } from '../../infra/anchors/places.ts';
+import { filePlace, objectPlace, openAnchorLocation, urlPlace } from '../../infra/anchors/places.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
 import { InProcessS3 } from '../support/s3/in-process-s3.ts';
@@ -96,12 +96,12 @@ describe('places for anchors', () => {
   });
 
   it('are told apart by what they begin with', async () => {
-    for (const place of ['s3://no_bucket!/x', 'http://']) await expect(openAnchorPlace({ place, lockDays: 0, s3: { endpoint: null, region: null } })).rejects.toMatchObject({ code: 'bad_option' });
+    for (const place of ['s3://no_bucket!/x', 'http://']) await expect(openAnchorLocation({ place, lockDays: 0, s3: { endpoint: null, region: null } })).rejects.toMatchObject({ code: 'bad_option' });
   });
 });
 
 /** A place that fails as often as it is told to. */
-class FakePlace implements AnchorPlace {
+class FakePlace implements AnchorLocation {
   readonly name = 'here';
   readonly anchors: Anchor[] = [];
   failures = 0;
@@ -121,7 +121,7 @@ describe('anchoring', () => {
     const place = new FakePlace();
     const warnings: string[] = [];
     let isScavenging = false;
-    const anchoring = new Anchoring({ keeper: () => open.proofChain, isScavenging: () => isScavenging, place, everyMs: 600_000, clock, meter: silentMeter, log: { ...silentLog, warn: (message) => { warnings.push(message); } } });
+    const anchoring = new Anchoring({ hashChain: () => open.hashChain, isScavenging: () => isScavenging, place, everyMs: 600_000, clock, meter: silentMeter, log: { ...silentLog, warn: (message) => { warnings.push(message); } } });
     const stopping = new AbortController();
     const running = anchoring.run(stopping.signal);
     await fill(open, new Random(71), 500);

@@ -10,7 +10,7 @@ import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { JOBS } from '../../core/jobs/jobs.ts';
-import { openProofs } from '../../core/integrity/chain/chain.ts';
+import { openHashChain } from '../../core/integrity/chain/chain.ts';
 import { type Anchor, CUT, encodeReceiptHeader, receiptPath, decodeReceiptHeader, NO_LEAF, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, REWRITTEN, VOID } from '../../core/integrity/format/layout.ts';
 import { sha256By } from '../../core/integrity/format/sha256.ts';
 import { switchChunk } from '../../core/scavenge/chunk-switch.ts';
@@ -96,7 +96,7 @@ describe('somebody who has the disk and knows the format', () => {
     await file.close();
     for (const name of await storage.list('proofs')) if (name !== 'chain') await storage.remove(`proofs/${name}`);
     const open = await openProven(storage, { verifyChunks: false });
-    await open.proofChain!.anchor();
+    await open.hashChain!.anchor();
     await open.close();
     expect(await codesOf(storage, [before.anchor])).toEqual(['chain']);
   });
@@ -146,7 +146,7 @@ describe('somebody who has the disk and knows the format', () => {
       await open.store.deleteStream(stream, -2, 'hard');
       await scavenge(open);
     }
-    const anchor = await open.proofChain!.anchor();
+    const anchor = await open.hashChain!.anchor();
     await open.close();
     expect(anchor.receipts).toBeGreaterThan(2);
     const shorter = await copyOf(storage);
@@ -183,7 +183,7 @@ describe('a redacted record', () => {
     const world = { storage, clock: new ManualClock(1_000, 'microtask'), ids: new SeededIds(8), digests: nodeDigests, log: silentLog };
     const cache = new BlockCache(1_000_000);
     const log = await openLog({ ...world, cache });
-    const keeper = (await openProofs({ ...world, jobs: new InlineJobs({ ...world, jobs: JOBS }), table: log.table }, false))!;
+    const keeper = (await openHashChain({ ...world, jobs: new InlineJobs({ ...world, jobs: JOBS }), table: log.table }, false))!;
     const source = log.table.chunkAt(0)!;
     const writer = await ChunkWriter.create(storage, nodeDigests, { path: '00000000-0000-4000-8000-000000000012.scavenge.tmp', chunkSize: log.chunkSize, startNumber: 0, endNumber: 0, chunkId: new Uint8Array(16).fill(7) });
     const fields = new PrepareFields();
@@ -223,7 +223,7 @@ describe('a redacted record', () => {
     const world = { storage, clock: new ManualClock(1_000, 'microtask'), ids: new SeededIds(8), digests: nodeDigests, log: silentLog };
     const cache = new BlockCache(1_000_000);
     const log = await openLog({ ...world, cache });
-    const keeper = (await openProofs({ ...world, jobs: new InlineJobs({ ...world, jobs: JOBS }), table: log.table }, false))!;
+    const keeper = (await openHashChain({ ...world, jobs: new InlineJobs({ ...world, jobs: JOBS }), table: log.table }, false))!;
     const writer = await ChunkWriter.create(storage, nodeDigests, { path: '00000000-0000-4000-8000-000000000013.scavenge.tmp', chunkSize: log.chunkSize, startNumber: 0, endNumber: 0, chunkId: new Uint8Array(16).fill(7) });
     const added = new Uint8Array(60);
     added[0] = added[56] = 52;

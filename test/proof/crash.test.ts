@@ -20,11 +20,11 @@ async function work(storage: FaultyStorage, states: MemoryScavengeStates, made: 
   const open = await openProven(storage, { scavengeStates: states, seed: 7 });
   await open.store.deleteStream('gone', -2, 'hard');
   await scavenge(open);
-  made.push(await open.proofChain!.anchor());
+  made.push(await open.hashChain!.anchor());
   await open.store.deleteStream('other', -2, 'hard');
   await append(open, 'kept', new Uint8Array(20));
   await scavenge(open);
-  made.push(await open.proofChain!.anchor());
+  made.push(await open.hashChain!.anchor());
   await open.close();
 }
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
   image = new FaultyStorage({ seed: 5 });
   const open = await openProven(image, { seed: 3 });
   await fill(open, new Random(41), 600);
-  early = await open.proofChain!.anchor();
+  early = await open.hashChain!.anchor();
   await fill(open, new Random(42), 100);
   await open.close();
   const dry = image.restart('keep');
@@ -56,7 +56,7 @@ describe('a power loss', () => {
       const again = await openProven(found, { scavengeStates: new MemoryScavengeStates(), seed: 9 });
       await append(again, 'kept', new Uint8Array(10));
       await scavenge(again);
-      made.push(await again.proofChain!.anchor());
+      made.push(await again.hashChain!.anchor());
       await again.close();
       const afterwards = await verify(found, made, true);
       if (afterwards.findings > 0 || afterwards.anchors !== made.length) wrong.push(`after a crash at ${n} (${mode}): ${afterwards.told[0]?.message}`);
@@ -75,17 +75,17 @@ describe('a power loss', () => {
     await open.scavenger.idle();
     expect(open.scavenger.last()!.result).toBe('Errored');
     expect(await storage.list('proofs')).toContain('receipt-0000000000');
-    const receipts = open.proofChain!.figures.receipts;
+    const receipts = open.hashChain!.figures.receipts;
     storage.crash();
     const found = storage.restart('keep');
     expect(await verify(found, [early])).toMatchObject({ findings: 0, uncovered: 0, removed: 0 });
     const again = await openProven(found, { scavengeStates: new MemoryScavengeStates(), seed: 9 });
     // The newest one is declared void; one before it was by the run itself.
-    expect(again.proofChain!.figures.receipts).toBe(receipts + 1);
-    const anchor = await again.proofChain!.anchor();
+    expect(again.hashChain!.figures.receipts).toBe(receipts + 1);
+    const anchor = await again.hashChain!.anchor();
     expect(await verify(found, [early, anchor], true)).toMatchObject({ findings: 0, removed: 0, anchors: 2 });
     await scavenge(again);
-    const after = await again.proofChain!.anchor();
+    const after = await again.hashChain!.anchor();
     await again.close();
     const verdict = await verify(found, [early, anchor, after], true);
     expect(verdict).toMatchObject({ findings: 0, anchors: 3 });
@@ -105,7 +105,7 @@ describe('a power loss', () => {
     expect((await storage.list('')).filter((name) => name.startsWith('chunk-')).length).toBeGreaterThanOrEqual(chunks);
     storage.failWhen(undefined);
     await scavenge(open);
-    const anchor = await open.proofChain!.anchor();
+    const anchor = await open.hashChain!.anchor();
     await open.close();
     expect(await verify(storage, [early, anchor], true)).toMatchObject({ findings: 0, anchors: 2 });
   });

@@ -42,13 +42,13 @@ describe('the proof of one event', () => {
     const open = await openProven(storage);
     const random = new Random(21);
     await fill(open, random, 700);
-    const early = await open.proofChain!.anchor();
+    const early = await open.hashChain!.anchor();
     await append(open, 'paid', encodeText('100 crowns'), 'payment');
     const [event] = (await open.store.readStream('paid', { direction: 'forward', from: 0, count: 1 })).events;
-    await expect(open.proofChain!.prove(early, event!.preparePosition)).rejects.toMatchObject({ code: 'proof_invalid' });
+    await expect(open.hashChain!.prove(early, event!.preparePosition)).rejects.toMatchObject({ code: 'proof_invalid' });
     await scavenge(open);
-    const anchor = await open.proofChain!.anchor();
-    const proof = await open.proofChain!.prove(anchor, event!.preparePosition);
+    const anchor = await open.hashChain!.anchor();
+    const proof = await open.hashChain!.prove(anchor, event!.preparePosition);
     const { wrong, event: proven } = verifyEvent(parseEventProof(JSON.stringify(proof), 'x'), anchor, nodeDigests);
     expect(wrong).toBeNull();
     expect(proven).toMatchObject({ stream: 'paid', eventType: 'payment', expectedVersion: -1 });
@@ -57,7 +57,7 @@ describe('the proof of one event', () => {
 
     const records = await recordsIn(storage, early.position);
     for (const { position } of records.filter((_, i) => i % 25 === 0)) {
-      const each = await open.proofChain!.prove(early, position);
+      const each = await open.hashChain!.prove(early, position);
       expect(verifyEvent(each, early, nodeDigests).wrong).toBeNull();
       const bytes = Buffer.from(each.record, 'base64');
       const bit = random.int(0, bytes.length * 8 - 1);
@@ -65,7 +65,7 @@ describe('the proof of one event', () => {
       expect(verifyEvent({ ...each, record: bytes.toString('base64') }, early, nodeDigests).wrong).not.toBeNull();
       expect(verifyEvent({ ...each, index: each.index ^ 1 }, early, nodeDigests).wrong).not.toBeNull();
     }
-    await expect(open.proofChain!.prove(early, records[3]!.position + 1)).rejects.toMatchObject({ code: 'event_not_found' });
+    await expect(open.hashChain!.prove(early, records[3]!.position + 1)).rejects.toMatchObject({ code: 'event_not_found' });
     await open.close();
   });
 

@@ -19,7 +19,7 @@ async function logOf(seed: number): Promise<Log> {
     await fill(open, random, 300);
     // A record that reaches over a whole block is alone in it.
     await append(open, 'large', random.bytes(3 * BLOCK_BYTES));
-    anchors.push(await open.proofChain!.anchor());
+    anchors.push(await open.hashChain!.anchor());
   }
   await open.close();
   return { storage, anchors, records: await recordsIn(storage, anchors.at(-1)!.position) };

@@ -16,12 +16,12 @@ export async function samples(events: number, seed: number): Promise<readonly [S
   const open = await openProven(storage);
   const random = new Random(seed);
   await fill(open, random, events);
-  const first = await open.proofChain!.anchor();
+  const first = await open.hashChain!.anchor();
   const before = await copyOf(storage);
   await open.store.deleteStream('gone', -2, 'hard');
   await scavenge(open);
   await fill(open, random, Math.floor(events / 10), ['kept', 'short']);
-  const second = await open.proofChain!.anchor();
+  const second = await open.hashChain!.anchor();
   await open.close();
   const of = async (name: string, where: MemoryStorage, anchor: Anchor): Promise<Sample> => ({ name, storage: where, anchor, records: await recordsIn(where, anchor.position) });
   return [await of('unscavenged', before, first), await of('scavenged and merged', storage, second)];

@@ -3,7 +3,7 @@ import { SkuaError } from '../../core/base/errors.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { NodeErasureProofs } from '../../core/scavenge/erasure-proofs/erasure-proofs.ts';
+import { NodeErasureChecks } from '../../core/scavenge/erasure-proofs/erasure-proofs.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { JOBS } from '../../core/jobs/jobs.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -22,7 +22,7 @@ describe('a running node', () => {
     const clock = new ManualClock();
     const ids = new SeededIds(3);
     const open = await openTestStore({ storage, chunkSizeBytes: 65_536 });
-    const proofs = new NodeErasureProofs({ scavenger: open.scavenger, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock }), clock, ids, log: silentLog });
+    const proofs = new NodeErasureChecks({ scavenger: open.scavenger, jobs: new InlineJobs({ jobs: JOBS, storage, digests: nodeDigests, ids, clock }), clock, ids, log: silentLog });
     await open.store.append('secret-stream', -2, [{ id: EVENT, type: 'made', isJson: false, data: encodeText('hidden'), metadata: new Uint8Array(0) }]);
     const first = proofs.start({ stream: 'secret-stream', events: [] });
     await expect(open.scavenger.start()).rejects.toMatchObject({ code: 'backup_running' });

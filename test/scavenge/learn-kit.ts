@@ -6,7 +6,7 @@ import type { Job, JobContext, JobOptions } from '../../core/ports/jobs.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import type { ScavengePoint, ScavengeStates, StreamHandle } from '../../core/ports/scavenge-state.ts';
 import { accumulate, ACCUMULATE_JOB, type AccumulateResult } from '../../core/scavenge/accumulation.ts';
-import type { DryRunReport, Explanation, OlderPoint } from '../../core/scavenge/api.ts';
+import type { DryRunReport, Explanation, ResumedPoint } from '../../core/scavenge/api.ts';
 import { calculate, CALCULATE_JOB, type CalculateResult } from '../../core/scavenge/calculation.ts';
 import { dryRun, DRY_RUN_JOB } from '../../core/scavenge/dry-run.ts';
 import { explain, EXPLAIN_JOB } from '../../core/scavenge/explain.ts';
@@ -37,7 +37,7 @@ export class Learner {
   readonly settings: RunSettings;
   readonly jobs: InlineJobs;
   /** To which the next run is taken to go. */
-  olderPoint: OlderPoint | null = null;
+  olderPoint: ResumedPoint | null = null;
 
   private constructor(world: World, files: RunFiles, settings: RunSettings, options: LearnerOptions) {
     this.world = world;

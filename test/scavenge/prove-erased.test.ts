@@ -10,7 +10,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { executeChunk } from '../../core/scavenge/chunk-execution.ts';
 import { PatternSearch } from '../../core/scavenge/needles/needles.ts';
-import { proveErased, type ErasureFinding, type ErasureSummary, type ProveErasedOptions } from '../../core/scavenge/erasure/erasure.ts';
+import { checkErasure, type ErasureFinding, type ErasureSummary, type CheckErasureOptions } from '../../core/scavenge/erasure/erasure.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
@@ -31,9 +31,9 @@ function idBytes(text: string): Uint8Array {
   return out;
 }
 
-async function prove(options: ProveErasedOptions): Promise<{ traces: ErasureFinding[]; residues: ErasureFinding[]; summary: ErasureSummary }> {
+async function prove(options: CheckErasureOptions): Promise<{ traces: ErasureFinding[]; residues: ErasureFinding[]; summary: ErasureSummary }> {
   const findings: ErasureFinding[] = [];
-  const run = proveErased(options);
+  const run = checkErasure(options);
   for (;;) {
     const next = await run.next();
     if (next.done === true) {
@@ -206,7 +206,7 @@ describe('beside a running node', () => {
     await writeChunkFile(storage, 'chunk-000001.000000', 1, CHUNK, [{ stream: 'a', eventId: idBytes(ID_TEXT) }]);
     const lock = await storage.lock();
     const { operations } = storage;
-    const run = proveErased({ storage, events: [ID_TEXT] });
+    const run = checkErasure({ storage, events: [ID_TEXT] });
     const seen: string[] = [];
     let isReplaced = false;
     for await (const item of run) {

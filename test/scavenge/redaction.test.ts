@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { ANY, type StoredEvent } from '../../core/streams/api.ts';
 import { CLEAN_JOB } from '../../core/scavenge/cleaning.ts';
-import { proveErased, type ErasureFinding, type ErasureSummary } from '../../core/scavenge/erasure/erasure.ts';
+import { checkErasure, type ErasureFinding, type ErasureSummary } from '../../core/scavenge/erasure/erasure.ts';
 import { isSameRecord } from '../../core/log/format/redaction.ts';
 import { encodeText } from '../../core/base/text.ts';
 import { readWholeAll, readWholeStream } from '../support/oracle.ts';
@@ -43,7 +43,7 @@ async function firstChunk(world: World): Promise<string> {
 
 async function proved(world: World, what: { stream?: string; events?: string[] }): Promise<{ findings: ErasureFinding[]; summary: ErasureSummary }> {
   const findings: ErasureFinding[] = [];
-  const search = proveErased({ storage: world.storage, ...what });
+  const search = checkErasure({ storage: world.storage, ...what });
   for (;;) {
     const next = await search.next();
     if (next.done === true) return { findings, summary: next.value };

@@ -11,7 +11,7 @@ import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts
 import type { Storage, StorageFile } from '../../core/ports/storage.ts';
 import { DRY_RUN_JOB } from '../../core/scavenge/dry-run.ts';
 import { EXPLAIN_JOB } from '../../core/scavenge/explain.ts';
-import { proveErased } from '../../core/scavenge/erasure/erasure.ts';
+import { checkErasure } from '../../core/scavenge/erasure/erasure.ts';
 import type { DirectoryStore } from '../../core/store/store.ts';
 import { systemClock } from '../../infra/clock.ts';
 import { nodeDigests } from '../../infra/digests.ts';
@@ -120,7 +120,7 @@ describe('a reader that is held in a chunk which is replaced and cut', () => {
   });
 
   it('proves what was erased, in the files of now', async () => {
-    const search = proveErased({ storage: held, stream: 'kept' });
+    const search = checkErasure({ storage: held, stream: 'kept' });
     const files = new Set<string>();
     const run = (async () => {
       for (;;) {

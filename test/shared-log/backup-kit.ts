@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { TickBackups } from '../../core/shared-log/backups/backups.ts';
-import type { Scratch } from '../../core/shared-log/overlay/overlay.ts';
+import type { TemporaryStorage } from '../../core/shared-log/overlay/overlay.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
@@ -16,14 +16,14 @@ import { exportDirectory, worldOf } from './tick-kit.ts';
 
 export const HOUR_MS = 3_600_000;
 
-export async function memoryScratch(): Promise<Scratch> {
+export async function memoryScratch(): Promise<TemporaryStorage> {
   return { storage: new MemoryStorage(), states: new MemoryScavengeStates(), remove: async () => {} };
 }
 
 /** What makes the backups of a process; `seed` tells processes apart. */
 export function backupsOf(objects: ObjectStore, repository: ObjectStore, clock: AutoClock, seed: number): TickBackups {
   return new TickBackups({
-    world: worldOf(objects, clock, seed), options: OPTIONS, newScratch: memoryScratch, everyMs: HOUR_MS, keep: null, throttleBytesPerSecond: 0, parallel: 1,
+    world: worldOf(objects, clock, seed), options: OPTIONS, newTemporaryStorage: memoryScratch, everyMs: HOUR_MS, keep: null, throttleBytesPerSecond: 0, parallel: 1,
     repository: () => openRepositoryOf(repository, clock, seed),
   });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { Foresight } from '../../core/shared-log/foresight/foresight.ts';
+import { DryRuns } from '../../core/shared-log/foresight/foresight.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
-import type { Scratch } from '../../core/shared-log/overlay/overlay.ts';
+import type { TemporaryStorage } from '../../core/shared-log/overlay/overlay.ts';
 import { scavengeStatus, startScavenge } from '../../core/shared-log/control/control.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
@@ -16,10 +16,10 @@ import { AutoClock } from './auto-clock.ts';
 import { OPTIONS } from './scavenge-kit.ts';
 import { compactionTick, eventsOf, exportDirectory, runTick, setMetadata, worldOf } from './tick-kit.ts';
 
-/** Scratch in memory, and how much of it is in use. */
+/** TemporaryStorage in memory, and how much of it is in use. */
 function scratches() {
   let open = 0;
-  const newScratch = async (): Promise<Scratch> => {
+  const newScratch = async (): Promise<TemporaryStorage> => {
     open++;
     return { storage: new MemoryStorage(), states: new MemoryScavengeStates(), remove: async () => { open--; } };
   };
@@ -46,7 +46,7 @@ async function filled() {
   await instance.store.append('gone', ANY, eventsOf(ids, 3, 100));
   await instance.store.deleteStream('gone', ANY, 'hard');
   const { newScratch, open } = scratches();
-  const foresightOn = (over: ObjectStore) => new Foresight({ world: worldOf(over, clock, 5), options: OPTIONS, config: {}, instance, newScratch });
+  const foresightOn = (over: ObjectStore) => new DryRuns({ world: worldOf(over, clock, 5), options: OPTIONS, config: {}, instance, newTemporaryStorage: newScratch });
   return { clock, objects, instance, ids, foresightOn, open };
 }
 
@@ -56,7 +56,7 @@ async function keysIn(objects: ObjectStore): Promise<string[]> {
   return keys;
 }
 
-async function report(foresight: Foresight, scavengeId: string): Promise<DryRunReport> {
+async function report(foresight: DryRuns, scavengeId: string): Promise<DryRunReport> {
   for (let looks = 0; looks < 10_000; looks++) {
     const found = foresight.dryRun(scavengeId);
     if (found !== null) return found;

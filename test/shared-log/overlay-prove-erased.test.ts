@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { proveErasedInObjects, type ObjectErasureFinding } from '../../core/shared-log/prove-erased/prove-erased.ts';
+import { checkErasureInObjects, type ObjectErasureFinding } from '../../core/shared-log/prove-erased/prove-erased.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';
@@ -9,7 +9,7 @@ import { eventsOf, worldOf } from './tick-kit.ts';
 
 async function prove(objects: ObjectStore, clock: AutoClock, asked: { readonly stream?: string; readonly events?: readonly string[] } = { stream: 'doomed' }) {
   const findings: ObjectErasureFinding[] = [];
-  const search = proveErasedInObjects({ world: worldOf(objects, clock, 900), ...asked });
+  const search = checkErasureInObjects({ world: worldOf(objects, clock, 900), ...asked });
   for (let next = await search.next(); ; next = await search.next()) {
     if (next.done === true) return { traces: findings.filter(({ kind }) => kind === 'trace'), findings, summary: next.value };
     if (next.value.kind !== 'progress') findings.push(next.value);

@@ -10,7 +10,7 @@ import { LEFTOVERS_EVERY } from '../../core/shared-log/sweep/sweep.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { tellStrangersOnce } from '../../core/ports/object-kinds.ts';
+import { logStrangersOnce } from '../../core/ports/object-kinds.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { DirectoryObjects } from '../../infra/objects/directory-objects.ts';
 import { readWholeStream } from '../support/oracle.ts';
@@ -37,7 +37,7 @@ test('strangers below the prefix of a log stop no append, no cold start, no tick
   await compactionTick(worldOf(objects, clock, 1));
   for (const key of STRANGERS) await objects.put(key, BYTES);
   const told: string[] = [];
-  const onStrangers = tellStrangersOnce((message) => told.push(message));
+  const onStrangers = logStrangersOnce((message) => told.push(message));
   const writer = await openObjectStore(worldOf(objects, clock, 2));
   const ids = new SeededIds(3);
   let written = 0;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createAutoScavenge } from '../../core/auto-scavenge/auto-scavenge.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { createObjectNodes, scavengeStatus } from '../../core/shared-log/control/control.ts';
-import { createDrive } from '../../core/shared-log/drive/drive.ts';
+import { createScheduler } from '../../core/shared-log/drive/drive.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { createSchedule } from '../../infra/schedule.ts';
@@ -30,7 +30,7 @@ async function opened() {
   const tick = async (seed: number, ownBytesMax = 1_000_000_000) => {
     const own = worldOf(objects, clock, seed);
     const instance = await openObjectStore(worldOf(objects, clock, 1_000 + seed), OPTIONS);
-    const autoScavenge = createDrive({ world: own, schedule, config: CONFIG, self: SELF, open: () => Promise.resolve(instance) });
+    const autoScavenge = createScheduler({ world: own, schedule, config: CONFIG, self: SELF, open: () => Promise.resolve(instance) });
     return runTick(own, { autoScavenge, settings: { ownBytesMax } }).finally(() => instance.close());
   };
   return { clock, world, admin, auto, tick };

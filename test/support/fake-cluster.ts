@@ -8,7 +8,7 @@ import { Patience } from '../../core/cluster/patience/patience.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import { systemClock } from '../../infra/clock.ts';
-import type { Passage } from '../../handlers/http/cluster.ts';
+import type { EpochGuard } from '../../handlers/http/cluster.ts';
 import type { ClusterFeature } from '../../handlers/http/context.ts';
 
 export const LOG_ID = '1d0f7c3e-1d3e-4c55-8a5a-53e2c1b6a0f4';
@@ -97,7 +97,7 @@ export class FakeMemberLog implements MemberLog {
   lead(): Promise<Epoch> { return Promise.resolve(EPOCH); }
   async hold(): Promise<void> {}
   async refresh(): Promise<void> {}
-  async proveFresh(): Promise<void> {}
+  async confirmFresh(): Promise<void> {}
   takePushed(): Promise<number> { return Promise.resolve(this.applied); }
 
   recent(): Uint8Array | null { return null; }
@@ -106,10 +106,10 @@ export class FakeMemberLog implements MemberLog {
 
 export function fakeCluster(): ClusterFeature & { readonly membership: FakeMembership; readonly log: FakeMemberLog } {
   const [membership, log, patience] = [new FakeMembership(), new FakeMemberLog(), new Patience(systemClock, 10_000)];
-  const passage: Passage = { isOpen: true, hasWritten: false, authorize: () => null };
+  const guard: EpochGuard = { isOpen: true, hasWritten: false, authorize: () => null };
   return {
     membership, log, patience, upToDate: () => null, isSecret: (text) => text === CLUSTER_SECRET, forward: { scheme: 'http', send: () => Promise.reject(new Error('nothing is passed on here')) },
-    fence: { run: (_, _held, work) => work(passage), own: (_writer, _isGone, work) => work(), passage: () => passage }, ask: new AskLeader({ membership, log, patience, clock: systemClock, meter: silentMeter }), copy: new FakeCopy(),
+    fence: { run: (_, _held, work) => work(guard), own: (_writer, _isGone, work) => work(), guard: () => guard }, ask: new AskLeader({ membership, log, patience, clock: systemClock, meter: silentMeter }), copy: new FakeCopy(),
   };
 }
 

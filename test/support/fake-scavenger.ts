@@ -1,5 +1,5 @@
 import { SkuaError } from '../../core/base/errors.ts';
-import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, Scavenger, ScavengeStarted, ScavengeProgress, ScavengeResult } from '../../core/scavenge/api.ts';
+import type { DryRunReport, Explanation, LastScavenge, ResumedPoint, ScavengeOptions, Scavenger, ScavengeStarted, ScavengeProgress, ScavengeResult } from '../../core/scavenge/api.ts';
 
 /** A scavenger whose runs do nothing and end when a test says so. */
 export class FakeScavenger implements Scavenger {
@@ -25,9 +25,9 @@ export class FakeScavenger implements Scavenger {
   stopsAtOnce = true;
 
   /** What waits to go on. */
-  waitingNow: OlderPoint | null = null;
+  waitingNow: ResumedPoint | null = null;
 
-  async waiting(): Promise<OlderPoint | null> { return this.#current === null ? this.waitingNow : null; }
+  async waiting(): Promise<ResumedPoint | null> { return this.#current === null ? this.waitingNow : null; }
 
   async start(options: ScavengeOptions = {}): Promise<ScavengeStarted> {
     const olderPoint = options.startAfresh === true ? null : this.waitingNow;

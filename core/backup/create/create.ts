@@ -15,7 +15,7 @@ import type { Manifest, ManifestChunk, ManifestFile, ManifestProof, ManifestSegm
 import { BackupIntent, clearSuspects, suspectBlobs } from '../notes/notes.ts';
 import type { BackupLanes } from '../repository/repository.ts';
 import type { BackupSource, SnapshotFile } from '../../store/api.ts';
-import { endsAlike, Known } from './known.ts';
+import { endsAlike, PreviousBackups } from './known.ts';
 import { PartStore } from './store-part.ts';
 import type { CreateProgress } from './store-part.ts';
 
@@ -114,7 +114,7 @@ async function completeManifest(options: CreateBackupOptions, id: string, store:
   // A check found them damaged, so they are stored once more, which mends earlier backups too.
   store.suspects = await suspectBlobs(repository);
   const gone = new Set(store.suspects);
-  for (let round = 1, known = new Known(trusted, previous, gone); ; round++) {
+  for (let round = 1, known = new PreviousBackups(trusted, previous, gone); ; round++) {
     const draft = await backUpFiles(options, id, previous, store, known, intent);
     await intent.renew();
     const missing = await repository.missingBlobs([...blobsOf(draft)].map(({ blob }) => blob), signal);
@@ -122,7 +122,7 @@ async function completeManifest(options: CreateBackupOptions, id: string, store:
     if (round === ROUNDS_MAX) throw new SkuaError('backup_failed', `${missing.length} objects that this backup stored disappeared from ${repository.place} before it was complete. Find out what removes them, then repeat the backup.`, { place: repository.place, key: repository.blobKey(missing[0]!) });
     for (const blob of missing) gone.add(blob);
     // Everything else that was just stored is known now.
-    known = new Known(draft, previous, gone);
+    known = new PreviousBackups(draft, previous, gone);
   }
 }
 
@@ -135,7 +135,7 @@ async function newestOf(repository: Repository, nodeId: string, trusted: Manifes
   return repository.newestOf(nodeId);
 }
 
-async function backUpFiles(options: CreateBackupOptions, id: string, previous: Manifest | null, store: PartStore, known: Known, intent: BackupIntent): Promise<Manifest> {
+async function backUpFiles(options: CreateBackupOptions, id: string, previous: Manifest | null, store: PartStore, known: PreviousBackups, intent: BackupIntent): Promise<Manifest> {
   const { source, repository } = options;
   const { snapshot } = source;
   const parts: ChunkParts = { source, repository, store, known };
@@ -227,7 +227,7 @@ interface ChunkParts {
   readonly source: BackupSource;
   readonly repository: Repository;
   readonly store: PartStore;
-  readonly known: Known;
+  readonly known: PreviousBackups;
 }
 
 /** A completed chunk: as it is known from an earlier backup that proved it, or stored as a whole. Throws `log_corrupt` for one that is not as it was written. */

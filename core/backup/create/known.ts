@@ -12,7 +12,7 @@ const COMPARED_BYTES = 65_536;
  * nothing but the node has changed it, and a node gives a changed chunk or table another name. `previous` is the newest in
  * the repository, made by whoever: a chunk of the same name is the same only when its MD5 says so.
  */
-export class Known {
+export class PreviousBackups {
   readonly #trusted: Manifest | null;
   readonly #previous: Manifest | null;
   readonly #gone: ReadonlySet<string>;

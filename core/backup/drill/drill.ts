@@ -11,7 +11,7 @@ import { restoreBackup } from '../restore/restore.ts';
 import type { RestoreOptions } from '../restore/restore.ts';
 
 /** A place for a drill: empty, and removed with all that is in it. */
-export interface Scratch {
+export interface DrillStorage {
   readonly storage: Storage;
   remove(): Promise<void>;
 }
@@ -20,7 +20,7 @@ export interface DrillOptions extends Omit<RestoreWorld, 'target' | 'force' | 'o
   readonly repository: Repository;
   /** Default: the latest. */
   readonly choice?: RestoreChoice;
-  readonly scratch: () => Promise<Scratch>;
+  readonly scratch: () => Promise<DrillStorage>;
   readonly onProgress?: (progress: DrillProgress) => void;
 }
 
@@ -57,12 +57,12 @@ const FINDINGS_MAX = 100;
  */
 export async function drillBackup(options: DrillOptions): Promise<DrillReport> {
   const { repository, clock, scratch, choice = { kind: 'latest' } } = options;
-  const place = await scratch();
+  const location = await scratch();
   try {
     const begin = clock.monotonicMs();
-    const restored = await restoreBackup({ ...options, choice, target: place.storage, checkMd5: true });
+    const restored = await restoreBackup({ ...options, choice, target: location.storage, checkMd5: true });
     const verifyBegin = clock.monotonicMs();
-    const { summary, findings } = await verified(options, place.storage);
+    const { summary, findings } = await verified(options, location.storage);
     const backupId = restored.backupId!;
     const isProven = summary.errors === 0;
     const unnoted = isProven ? await note(repository, { backupId, provenMs: clock.nowMs(), position: restored.position }) : [];
@@ -71,7 +71,7 @@ export async function drillBackup(options: DrillOptions): Promise<DrillReport> {
       findings, warnings: [...restored.warnings, ...unnoted], isProven, restoreMs: verifyBegin - begin, verifyMs: clock.monotonicMs() - verifyBegin,
     };
   } finally {
-    await place.remove();
+    await location.remove();
   }
 }
 

@@ -17,12 +17,12 @@ export const SHIPPED: KeyKind = { prefix: 'shipped/', rest: /^[0-9a-f]{8}-[0-9a-
 export const ACTIVE: KeyKind = { prefix: 'active/', rest: UUID };
 export const PRUNING: KeyKind = { prefix: 'pruning/', rest: UUID };
 /** Which backup was last proven to be good, blobs that no backup needs, and those that are damaged. */
-export const PROVEN_KEY = 'proven';
+export const TESTED_KEY = 'proven';
 export const UNREFERENCED_KEY = 'unreferenced';
 export const SUSPECT_KEY = 'suspect';
 
 const KINDS = [MANIFESTS, BLOBS, SHIPPED, ACTIVE, PRUNING];
-const SINGLE: ReadonlySet<string> = new Set([REPOSITORY_KEY, PROVEN_KEY, UNREFERENCED_KEY, SUSPECT_KEY]);
+const SINGLE: ReadonlySet<string> = new Set([REPOSITORY_KEY, TESTED_KEY, UNREFERENCED_KEY, SUSPECT_KEY]);
 
 /** Whether an object has a name of a repository. */
 export function isRepositoryKey(key: string): boolean {

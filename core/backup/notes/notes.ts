@@ -5,7 +5,7 @@ import type { Ids } from '../../ports/ids.ts';
 import type { KeyKind } from '../../ports/object-kinds.ts';
 import { hexDigits, listOf, moment, record, uuid, whole } from '../../base/shape.ts';
 import type { Repository } from '../repository/api.ts';
-import { ACTIVE, PROVEN_KEY, PRUNING, SUSPECT_KEY } from '../format/keys.ts';
+import { ACTIVE, TESTED_KEY, PRUNING, SUSPECT_KEY } from '../format/keys.ts';
 import { blobsOf } from '../format/manifest.ts';
 import type { Manifest } from '../format/manifest.ts';
 import { endWhenAborted } from '../repository/objects.ts';
@@ -232,7 +232,7 @@ export async function clearSuspects(repository: Repository, suspects: ReadonlySe
 }
 
 /** A backup that was restored, opened and verified. */
-interface ProvenBackup {
+interface TestedBackup {
   readonly backupId: string;
   /** When that was: milliseconds since 1970. */
   readonly provenMs: number;
@@ -240,14 +240,14 @@ interface ProvenBackup {
   readonly position: number;
 }
 
-export const provenShape = record<ProvenBackup>({ backupId: uuid, provenMs: moment, position: whole(0) });
+export const testedShape = record<TestedBackup>({ backupId: uuid, provenMs: moment, position: whole(0) });
 
 /** The backup that a drill proved last; null when none has. Rejects with `repository_damaged`. */
-export async function lastProven(repository: Repository): Promise<ProvenBackup | null> {
-  return repository.readObject(PROVEN_KEY, provenShape);
+export async function lastProven(repository: Repository): Promise<TestedBackup | null> {
+  return repository.readObject(TESTED_KEY, testedShape);
 }
 
 /** Notes a proven backup. Two drills that end together leave either's. */
-export function noteProven(repository: Repository, proven: ProvenBackup): Promise<void> {
-  return repository.writeObject(PROVEN_KEY, proven);
+export function noteProven(repository: Repository, proven: TestedBackup): Promise<void> {
+  return repository.writeObject(TESTED_KEY, proven);
 }

@@ -6,7 +6,7 @@ import type { Clock } from '../../ports/clock.ts';
 import { BlockFile } from '../../ports/block-file.ts';
 import { fileNotFound, folderOf } from '../../ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../../ports/storage.ts';
-import { proveErased } from '../../scavenge/erasure/erasure.ts';
+import { checkErasure } from '../../scavenge/erasure/erasure.ts';
 import type { ErasureFinding, ErasureProgress, ErasureSummary } from '../../scavenge/api.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import { timestampText } from '../../base/time.ts';
@@ -16,7 +16,7 @@ import type { Manifest, ShippedPiece } from '../format/manifest.ts';
 import { runningBackups } from '../notes/notes.ts';
 import type { RunningBackup } from '../notes/notes.ts';
 
-interface ProveErasedInRepositoryOptions {
+interface CheckErasureInRepositoryOptions {
   readonly repository: Repository;
   readonly clock: Clock;
   /** Ids of events. */
@@ -29,7 +29,7 @@ interface ProveErasedInRepositoryOptions {
 }
 
 /** A place of a repository in which traces were found. */
-export type TracePlace =
+export type TraceLocation =
   /** `isNewest`: of its node, whose newest backup is never pruned. */
   | { readonly kind: 'backup'; readonly backupId: string; readonly nodeId: string; readonly isNewest: boolean; readonly traces: number }
   /** Blobs that no backup needs. */
@@ -39,7 +39,7 @@ export interface RepositoryErasureSummary extends ErasureSummary {
   /** Nodes of which there are backups. */
   readonly nodes: number;
   /** Newest first, what no backup needs last. */
-  readonly places: readonly TracePlace[];
+  readonly places: readonly TraceLocation[];
   /** Backups that are being made, or were killed: while there are any, nothing that no backup needs can be removed. */
   readonly backupsRunning: readonly RunningBackup[];
 }
@@ -47,14 +47,14 @@ export interface RepositoryErasureSummary extends ErasureSummary {
 /**
  * Looks for what remains of events or of a stream in a repository: in the files of every backup and what was shipped after it,
  * and in blobs that no backup needs any more. Content that several backups share is searched once, in the newest; where it is
- * found, `file` names the backup and its file. Throws as `proveErased` does, and `repository_damaged`: what can't be read can't be judged.
+ * found, `file` names the backup and its file. Throws as `checkErasure` does, and `repository_damaged`: what can't be read can't be judged.
  */
-export async function* proveErasedInRepository(options: ProveErasedInRepositoryOptions): AsyncGenerator<ErasureFinding | ErasureProgress, RepositoryErasureSummary> {
+export async function* checkErasureInRepository(options: CheckErasureInRepositoryOptions): AsyncGenerator<ErasureFinding | ErasureProgress, RepositoryErasureSummary> {
   const { repository } = options;
   const searched = new Set<string>();
   const sum = { files: 0, bytes: 0, traces: 0, residues: 0, redacted: 0 };
   const bytesTotal = await totalBytes(repository);
-  const places: TracePlace[] = [];
+  const places: TraceLocation[] = [];
   const nodes = new Set<string>();
   for (const { id, nodeId } of await repository.backups()) {
     const isNewest = !nodes.has(nodeId);
@@ -84,9 +84,9 @@ function singleBlobs({ chunks, index, scavengeDb, proofs = [] }: Manifest): [str
   return [...chunks, ...(index?.files ?? []), ...(scavengeDb === null ? [] : [scavengeDb]), ...proofs].map(({ path, blob }) => [path, blob]);
 }
 
-async function* searchIn({ events, stream, hasher, findingsMax }: ProveErasedInRepositoryOptions, storage: Storage, where: string, sum: { -readonly [K in keyof ErasureSummary]: number }, bytesTotal: number): AsyncGenerator<ErasureFinding | ErasureProgress, void> {
+async function* searchIn({ events, stream, hasher, findingsMax }: CheckErasureInRepositoryOptions, storage: Storage, where: string, sum: { -readonly [K in keyof ErasureSummary]: number }, bytesTotal: number): AsyncGenerator<ErasureFinding | ErasureProgress, void> {
   const before = sum.bytes;
-  const search = proveErased({ storage, ...(events && { events }), ...(stream !== undefined && { stream }), ...(hasher && { hasher }), ...(findingsMax !== undefined && { findingsMax }) });
+  const search = checkErasure({ storage, ...(events && { events }), ...(stream !== undefined && { stream }), ...(hasher && { hasher }), ...(findingsMax !== undefined && { findingsMax }) });
   for (let step = await search.next(); ; step = await search.next()) {
     if (step.done === true) {
       for (const name of ['files', 'bytes', 'traces', 'residues', 'redacted'] as const) sum[name] += step.value[name];

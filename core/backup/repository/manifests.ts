@@ -124,6 +124,6 @@ export class Manifests {
   }
 }
 
-export function backupNotFound(place: string, id: string): SkuaError {
-  return new SkuaError('backup_not_found', id === 'latest' ? `There is no backup in ${place} yet: make one with \`skua backup create\`.` : `There is no backup ${id} in ${place}: \`skua backup list\` shows the backups.`, { id, place });
+export function backupNotFound(location: string, id: string): SkuaError {
+  return new SkuaError('backup_not_found', id === 'latest' ? `There is no backup in ${location} yet: make one with \`skua backup create\`.` : `There is no backup ${id} in ${location}: \`skua backup list\` shows the backups.`, { id, place: location });
 }

@@ -63,8 +63,8 @@ export class Sealer {
 }
 
 /** An object of a repository that is not what was written, from `offset` on where that is known. `what` completes "The object ...". */
-export function damaged(place: string, key: string, what: string, cause?: unknown, offset?: number): SkuaErrorOf<'repository_damaged'> {
-  return new SkuaError('repository_damaged', `The object ${key} in ${place} ${what}. Run \`skua backup verify\` to find all damage, make a new backup, and restore from one that does not need this object.`, { key, place, isMissing: what.startsWith('is missing'), ...(offset !== undefined && { offset }) }, cause);
+export function damaged(location: string, key: string, what: string, cause?: unknown, offset?: number): SkuaErrorOf<'repository_damaged'> {
+  return new SkuaError('repository_damaged', `The object ${key} in ${location} ${what}. Run \`skua backup verify\` to find all damage, make a new backup, and restore from one that does not need this object.`, { key, place: location, isMissing: what.startsWith('is missing'), ...(offset !== undefined && { offset }) }, cause);
 }
 
 /** Ends work on a repository, of which nothing is lost by that. Throws `aborted`. */
@@ -210,14 +210,14 @@ function newFile(options: RepositoryOptions, world: RepositoryWorld): Repository
 }
 
 /** What opens the objects of a repository; null where they are not sealed. Throws `repository_key` for a wrong, missing or unwanted key. */
-export function sealerOf(place: string, file: RepositoryFile, key: Uint8Array | null, keys: Keys): Sealer | null {
-  const wrongKey = (message: string) => new SkuaError('repository_key', message, { place });
+export function sealerOf(location: string, file: RepositoryFile, key: Uint8Array | null, keys: Keys): Sealer | null {
+  const wrongKey = (message: string) => new SkuaError('repository_key', message, { place: location });
   if (file.encryption === null) {
-    if (key !== null) throw wrongKey(`The repository in ${place} is not encrypted: leave the key file out, or name another place for an encrypted one.`);
+    if (key !== null) throw wrongKey(`The repository in ${location} is not encrypted: leave the key file out, or name another place for an encrypted one.`);
     return null;
   }
-  if (key === null) throw wrongKey(`The repository in ${place} is encrypted: give its key file.`);
+  if (key === null) throw wrongKey(`The repository in ${location} is encrypted: give its key file.`);
   const sealer = new Sealer(keys, key, fromHex(file.encryption.salt)!);
-  if (!sealer.isSame(fromHex(file.encryption.check)!)) throw wrongKey(`The key file is not that of the repository in ${place}: give the one it was created with.`);
+  if (!sealer.isSame(fromHex(file.encryption.check)!)) throw wrongKey(`The key file is not that of the repository in ${location}: give the one it was created with.`);
   return sealer;
 }

@@ -7,7 +7,7 @@ import { isOfKind, listKind } from '../../ports/object-kinds.ts';
 import type { KeyKind, OnStrangers } from '../../ports/object-kinds.ts';
 import { listAll } from '../../ports/object-store.ts';
 import type { Shape } from '../../base/shape.ts';
-import type { ObjectInfo, ObjectPlace, ObjectStore } from '../../ports/object-store.ts';
+import type { ObjectInfo, ObjectLocation, ObjectStore } from '../../ports/object-store.ts';
 import type { CompressionMode, Content, Repository, RepositoryInfo, RepositoryOptions, RepositoryWorld, WriteBlobOptions } from './api.ts';
 import { BLOB_FRAME_BYTES, BLOB_FRAME_LOCAL_BYTES } from '../format/blob-format.ts';
 import { blobSize, readBlobContent } from './blob-reader.ts';
@@ -42,8 +42,8 @@ export async function openRepository(objects: ObjectStore, options: RepositoryOp
 }
 
 /** A place on this machine: reading costs no request, and bytes cost less than the time to compress them. */
-export function isLocal(place: string): boolean {
-  return !place.includes('://');
+export function isLocal(location: string): boolean {
+  return !location.includes('://');
 }
 
 export function blobKeyOf(id: string): string {
@@ -250,7 +250,7 @@ function isContentChanged(error: unknown): boolean {
 
 /** Names a repository, so that a job can open it too. */
 export interface RepositorySpec {
-  readonly place: ObjectPlace;
+  readonly place: ObjectLocation;
   readonly key: Uint8Array | null;
   readonly compression: CompressionMode;
 }

@@ -79,12 +79,12 @@ interface CopyPlan {
   readonly warnings: readonly string[];
 }
 
-async function planCopy(source: Storage, place: string, indexless: boolean): Promise<CopyPlan> {
-  if (await source.size(COPY_MARKER) !== null) throw new SkuaError('backup_failed', `The copy in ${place} is unfinished: repeat \`skua backup copy\` into it, or restore another one.`, { place });
+async function planCopy(source: Storage, location: string, indexless: boolean): Promise<CopyPlan> {
+  if (await source.size(COPY_MARKER) !== null) throw new SkuaError('backup_failed', `The copy in ${location} is unfinished: repeat \`skua backup copy\` into it, or restore another one.`, { place: location });
   await refuseUnfinishedRestore(source);
   const chunks = parseChunkFileNames(await source.list(''));
-  const checkpoints = { 'writer.chk': await valueOf(source, 'writer.chk', place), 'chaser.chk': await valueOf(source, 'chaser.chk', place), 'epoch.chk': await valueOf(source, 'epoch.chk', null), 'proposal.chk': await valueOf(source, 'proposal.chk', null) };
-  if (chunks.length === 0) throw new SkuaError('file_not_found', `There are no chunk files in ${place}: it is not a copy of a data directory.`, { place });
+  const checkpoints = { 'writer.chk': await valueOf(source, 'writer.chk', location), 'chaser.chk': await valueOf(source, 'chaser.chk', location), 'epoch.chk': await valueOf(source, 'epoch.chk', null), 'proposal.chk': await valueOf(source, 'proposal.chk', null) };
+  if (chunks.length === 0) throw new SkuaError('file_not_found', `There are no chunk files in ${location}: it is not a copy of a data directory.`, { place: location });
   const { chunkSize } = decodeHeader(chunks[0]!.name, await firstBytes(source, chunks[0]!.name, HEADER_BYTES));
   const writer = checkpoints['writer.chk'];
   const inside = chunks.filter(({ number }) => number * chunkSize < writer);
@@ -104,12 +104,12 @@ function isOfIndex(path: string): boolean {
 }
 
 /** The value of a checkpoint file. Where it is missing: -1, or `file_not_found` naming the place. */
-async function valueOf(source: Storage, name: string, place: string | null): Promise<number> {
+async function valueOf(source: Storage, name: string, location: string | null): Promise<number> {
   const size = await source.size(name);
   if (size === 8) return i64(await firstBytes(source, name, 8), 0);
   if (size === null) {
-    if (place === null) return -1;
-    throw new SkuaError('file_not_found', `There is no ${name} in ${place}: it is not a copy of a data directory.`, { path: name, place });
+    if (location === null) return -1;
+    throw new SkuaError('file_not_found', `There is no ${name} in ${location}: it is not a copy of a data directory.`, { path: name, place: location });
   }
   throw new SkuaError('checkpoint_corrupt', `${name} has ${size} bytes instead of 8: the copy is damaged. Restore another one.`, { file: name, offset: 0 });
 }

@@ -108,12 +108,12 @@ class Chooser {
     let near = NOTHING_NEAR;
     for (const summary of summaries) {
       const kept = await this.#keptOf(summary);
-      const place = placeOf(this.#repository, kept, position);
-      if (place.kind === 'end' && position > 0) return this.#plan(kept, position, summaries);
-      if (place.kind === 'beyond') near = nearer(near, { below: await this.#endOf(kept), above: null });
-      else if (place.kind === 'scavenged') near = nearer(near, endsOf(kept, place.chunk));
-      else if (place.kind === 'log') {
-        const { isEnd, ...around } = await lookAround(place.stretch, position);
+      const location = placeOf(this.#repository, kept, position);
+      if (location.kind === 'end' && position > 0) return this.#plan(kept, position, summaries);
+      if (location.kind === 'beyond') near = nearer(near, { below: await this.#endOf(kept), above: null });
+      else if (location.kind === 'scavenged') near = nearer(near, endsOf(kept, location.chunk));
+      else if (location.kind === 'log') {
+        const { isEnd, ...around } = await lookAround(location.stretch, position);
         if (isEnd) return this.#plan(kept, position, summaries);
         near = nearer(near, around);
         // Records stand at the same places in every backup.
@@ -243,7 +243,7 @@ function momentsText(belowMs: number | null, aboveMs: number | null): string {
 }
 
 function notRestorable(what: string, { below, above }: Nearest, data: Record<string, unknown>): SkuaError {
-  const near = below === null && above === null ? 'No position near it can be restored.' : `The nearest positions that can be restored are ${[below, above].filter((place) => place !== null).join(' and ')}.`;
+  const near = below === null && above === null ? 'No position near it can be restored.' : `The nearest positions that can be restored are ${[below, above].filter((location) => location !== null).join(' and ')}.`;
   return new SkuaError('not_restorable', `The log can't be restored to exactly ${what}: it is inside a write, in a chunk that was scavenged since, or after the end of the backups. ${near}`, { ...data, below, above });
 }
 

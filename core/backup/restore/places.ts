@@ -10,7 +10,7 @@ export interface Kept {
 }
 
 /** Where a position lies in a backup. */
-type Place =
+type RestoreLocation =
   /** Where a chunk ends, or the log ended when it was backed up: the log can end there. */
   | { readonly kind: 'end' }
   /** In a chunk in which every record stands that it ever had. */
@@ -38,7 +38,7 @@ export function keptEnd({ manifest, pieces }: Kept): number {
   return pieces.at(-1)?.to ?? manifest.checkpoints.writer;
 }
 
-export function placeOf(repository: Repository, kept: Kept, position: number): Place {
+export function placeOf(repository: Repository, kept: Kept, position: number): RestoreLocation {
   const { manifest } = kept;
   const { writer } = manifest.checkpoints;
   if (position > keptEnd(kept)) return { kind: 'beyond' };

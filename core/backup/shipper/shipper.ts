@@ -65,9 +65,9 @@ export class Shipper {
   readonly #parts: ShipperParts;
   readonly #pace: BytePace;
   readonly #startedMs: number;
-  #place: ShippingPlace | null = null;
+  #place: ShippingPosition | null = null;
   /** What a restore of the latest would give: that of the newest backup or, until shipping behind that has caught up, of the one before it. Null until it is known. */
-  #reach: Pick<ShippingPlace, 'manifest' | 'position' | 'shippedMs'> | null = null;
+  #reach: Pick<ShippingPosition, 'manifest' | 'position' | 'shippedMs'> | null = null;
   /** When all of the log was there last, as far as this process knows; null before it has looked. */
   #completeMs: number | null = null;
   #askedMs = -Infinity;
@@ -147,12 +147,12 @@ export class Shipper {
       this.#completeMs ??= found.shippedMs;
       await this.#noteReach(repository, found);
     }
-    const place = this.#place;
+    const location = this.#place;
     for (;;) {
-      if (!reaches(log, place.position)) return 'other';
+      if (!reaches(log, location.position)) return 'other';
       const nowMs = clock.nowMs();
-      const range = this.#toShip(place);
-      if (range === null || place.pieces >= PIECES_HARD_MAX) break;
+      const range = this.#toShip(location);
+      if (range === null || location.pieces >= PIECES_HARD_MAX) break;
       if (signal?.aborted === true) return null;
       const bytes = await nextPiece(log, range.from, range.limit);
       if (bytes === null) return 'large';
@@ -160,15 +160,15 @@ export class Shipper {
       const isLast = range.isLast && range.from + bytes.length === range.limit;
       const shippedMs = isLast ? nowMs : Math.min(nowMs, lastTimeIn(bytes, range.from));
       await this.#pace.take(bytes.length);
-      if (!(await this.#ship(repository, place, { from: range.from, shippedMs }, bytes))) return 'other';
+      if (!(await this.#ship(repository, location, { from: range.from, shippedMs }, bytes))) return 'other';
       done.shippedBytes += bytes.length;
-      await this.#noteReach(repository, place);
+      await this.#noteReach(repository, location);
     }
-    return this.#wantsBase(place);
+    return this.#wantsBase(location);
   }
 
   /** What can be shipped next: all in one chunk. */
-  #toShip({ position }: ShippingPlace): { readonly from: number; readonly limit: number; readonly isLast: boolean } | null {
+  #toShip({ position }: ShippingPosition): { readonly from: number; readonly limit: number; readonly isLast: boolean } | null {
     const { log } = this.#parts;
     const from = goesOnAt(log, position);
     if (from === null) return null;
@@ -178,14 +178,14 @@ export class Shipper {
   }
 
   /** A backup that reached further before the newest was made is what a restore takes, until it is caught up with, or removed. */
-  async #noteReach(repository: Repository, { manifest, position, shippedMs }: ShippingPlace): Promise<void> {
+  async #noteReach(repository: Repository, { manifest, position, shippedMs }: ShippingPosition): Promise<void> {
     const before = this.#reach;
     const isBehind = before !== null && before.manifest.id !== manifest.id && before.position > position && before.shippedMs >= madeMsOf(manifest);
     if (isBehind && (await repository.manifestsFrom(before.manifest))[0] === before.manifest.id) return;
     this.#reach = { manifest, position, shippedMs };
   }
 
-  #wantsBase({ manifest, position, pieces }: ShippingPlace): BaseReason | null {
+  #wantsBase({ manifest, position, pieces }: ShippingPosition): BaseReason | null {
     const { log } = this.#parts;
     if (goesOnAt(log, position) === null) return 'scavenged';
     const logEnd = logEndOf(manifest);
@@ -196,10 +196,10 @@ export class Shipper {
   }
 
   /** False when another process has shipped something else there. */
-  async #ship(repository: Repository, place: ShippingPlace, { from, shippedMs }: Pick<ShippedPiece, 'from' | 'shippedMs'>, bytes: Uint8Array): Promise<boolean> {
+  async #ship(repository: Repository, location: ShippingPosition, { from, shippedMs }: Pick<ShippedPiece, 'from' | 'shippedMs'>, bytes: Uint8Array): Promise<boolean> {
     const { log } = this.#parts;
-    const manifestId = place.manifest.id;
-    const piece: ShippedPiece = { manifestId, ...(from !== place.position && { previousEnd: place.position }), from, to: from + bytes.length, shippedMs };
+    const manifestId = location.manifest.id;
+    const piece: ShippedPiece = { manifestId, ...(from !== location.position && { previousEnd: location.position }), from, to: from + bytes.length, shippedMs };
     const outcome = await repository.ship(piece, bytes).catch((error: unknown) => {
       if (isSkuaError(error, 'outcome_unknown')) return 'unknown' as const;
       throw error;
@@ -211,9 +211,9 @@ export class Shipper {
       if (there === undefined) throw new SkuaError('outcome_unknown', `It is not known whether the log from ${from} on was shipped; it is shipped again.`, { position: from });
       if (!(await isOurs(log, repository, there))) return false;
     }
-    place.position = there.to;
-    place.shippedMs = there.shippedMs;
-    place.pieces++;
+    location.position = there.to;
+    location.shippedMs = there.shippedMs;
+    location.pieces++;
     return true;
   }
 }
@@ -229,7 +229,7 @@ function lastTimeIn(bytes: Uint8Array, from: number): number {
 const COMPARED_BYTES = 65_536;
 
 /** Where the shipper stands: behind the last piece after its base. */
-interface ShippingPlace {
+interface ShippingPosition {
   readonly manifest: Manifest;
   /** Manifests that are known to be the base itself, or no newer ones of this node. */
   readonly seen: Set<string>;
@@ -240,13 +240,13 @@ interface ShippingPlace {
 }
 
 /** A node and its log. */
-interface PlaceOwner {
+interface ShippingOwner {
   readonly nodeId: string;
   readonly log: ShippableLog;
 }
 
 /** The newest backup of the node and what was shipped after it, as far as it is the log that is here; otherwise why nothing can be shipped behind it. */
-async function findPlace({ nodeId, log }: PlaceOwner, repository: Repository): Promise<ShippingPlace | 'none' | 'damaged' | 'other'> {
+async function findPlace({ nodeId, log }: ShippingOwner, repository: Repository): Promise<ShippingPosition | 'none' | 'damaged' | 'other'> {
   const manifest = await repository.newestOf(nodeId);
   if (manifest === null) return 'none';
   let isDamaged = false;
@@ -260,7 +260,7 @@ async function findPlace({ nodeId, log }: PlaceOwner, repository: Repository): P
 }
 
 /** Backups are also made from outside, and removed: what is shipped has to follow the newest that is there. */
-async function isSuperseded({ nodeId }: PlaceOwner, repository: Repository, { manifest, seen }: ShippingPlace): Promise<boolean> {
+async function isSuperseded({ nodeId }: ShippingOwner, repository: Repository, { manifest, seen }: ShippingPosition): Promise<boolean> {
   const ids = await repository.manifestsFrom(manifest);
   if (ids[0] !== manifest.id) return true;
   const unseen = ids.filter((id) => !seen.has(id));

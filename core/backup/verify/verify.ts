@@ -3,10 +3,10 @@ import { inParallel } from '../../base/in-parallel.ts';
 import { isOfKind } from '../../ports/object-kinds.ts';
 import type { Shape } from '../../base/shape.ts';
 import type { Repository } from '../repository/api.ts';
-import { ACTIVE, BLOBS, isRepositoryKey, PROVEN_KEY, PRUNING, SUSPECT_KEY, UNREFERENCED_KEY } from '../format/keys.ts';
+import { ACTIVE, BLOBS, isRepositoryKey, TESTED_KEY, PRUNING, SUSPECT_KEY, UNREFERENCED_KEY } from '../format/keys.ts';
 import { blobsOf } from '../format/manifest.ts';
 import type { Manifest } from '../format/manifest.ts';
-import { intentShape, noteSuspects, provenShape, suspectBlobs, suspectShape } from '../notes/notes.ts';
+import { intentShape, noteSuspects, testedShape, suspectBlobs, suspectShape } from '../notes/notes.ts';
 import { damaged, endWhenAborted } from '../repository/objects.ts';
 import { blobIdOf } from '../repository/repository.ts';
 import { unreferencedShape } from '../prune/prune.ts';
@@ -218,7 +218,7 @@ class RepositoryCheck {
   }
 }
 
-const SMALL: ReadonlyMap<string, Shape<unknown>> = new Map<string, Shape<unknown>>([[PROVEN_KEY, provenShape], [UNREFERENCED_KEY, unreferencedShape], [SUSPECT_KEY, suspectShape]]);
+const SMALL: ReadonlyMap<string, Shape<unknown>> = new Map<string, Shape<unknown>>([[TESTED_KEY, testedShape], [UNREFERENCED_KEY, unreferencedShape], [SUSPECT_KEY, suspectShape]]);
 
 /** What a small object may say; null for another one. */
 function smallShape(key: string): Shape<unknown> | null {

@@ -39,7 +39,7 @@ type Outcome = 'answered' | 'not-leader' | 'unreachable' | 'silent' | 'here' | '
 
 export interface AskLeaderParts {
   readonly membership: Pick<Membership, 'instanceId' | 'isLeader' | 'leader' | 'lost' | 'newerEpoch' | 'onChange'>;
-  readonly log: Pick<MemberLog, 'epoch' | 'end' | 'onEpoch' | 'onApplied' | 'proveFresh'>;
+  readonly log: Pick<MemberLog, 'epoch' | 'end' | 'onEpoch' | 'onApplied' | 'confirmFresh'>;
   readonly patience: Patience;
   readonly clock: Clock;
   readonly meter: Meter;
@@ -101,7 +101,7 @@ export class AskLeader {
     const { membership, log, clock } = this.#parts;
     for (const untilMs = clock.monotonicMs() + LEADER_WAIT_MS; ;) {
       if (membership.isLeader) {
-        if (isRead) await log.proveFresh(FRESH_MS);
+        if (isRead) await log.confirmFresh(FRESH_MS);
         return null;
       }
       const { leader } = this;

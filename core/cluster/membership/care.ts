@@ -4,14 +4,14 @@ import { nodeKey } from '../../ports/nodes.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import type { GossipEntry } from '../../ports/peers.ts';
 import { sameNode } from '../api.ts';
-import { Alarm } from './alarm.ts';
+import { WakeableSleep } from './alarm.ts';
 import type { MemberTable } from './gossip.ts';
 import { entryOf, type NodeNote, Registry } from './registry.ts';
 
 /** How often the objects are looked at while no leader is heard, or this member is refused. */
 const URGENT_LOOK_MS = 5_000;
 
-export interface CareParts {
+export interface RegistryUpkeepParts {
   readonly objects: ObjectStore;
   readonly clock: Clock;
   readonly log: Log;
@@ -25,17 +25,17 @@ export interface CareParts {
 }
 
 /** What members keep in the bucket about themselves: their node objects. One LIST a look, mostly. */
-export class Care {
-  readonly #parts: CareParts;
+export class RegistryUpkeep {
+  readonly #parts: RegistryUpkeepParts;
   readonly #registry: Registry;
-  readonly #alarm: Alarm;
+  readonly #alarm: WakeableSleep;
   /** Priority under which the own object was written. */
   #written: number | null = null;
 
-  constructor(parts: CareParts) {
+  constructor(parts: RegistryUpkeepParts) {
     this.#parts = parts;
     this.#registry = new Registry(parts.objects, parts.log);
-    this.#alarm = new Alarm(parts.clock);
+    this.#alarm = new WakeableSleep(parts.clock);
   }
 
   /** The first look. `onOther` is asked when the object of this address is that of another instance that was not stopped, and throws when it is alive. */

@@ -22,7 +22,7 @@ export interface Candidate {
 
 export interface OtherCandidate extends Candidate {
   /** When it said so itself. What is passed on by others may be of any age, and is no vote. */
-  readonly saidMs: number;
+  readonly heardFromMs: number;
 }
 
 export interface ElectionKnowledge {
@@ -59,7 +59,7 @@ export function majorityOf(clusterSize: number): number {
 /** Those of whom it is known that they hear no leader, this member left out. */
 function voters({ self, others, epochSinceMs, voteMs }: ElectionKnowledge, nowMs: number): OtherCandidate[] {
   return others.filter((other) => {
-    if (other.isReadOnlyReplica || !other.hearsNone || nowMs - other.saidMs > voteMs) return false;
+    if (other.isReadOnlyReplica || !other.hearsNone || nowMs - other.heardFromMs > voteMs) return false;
     // Who has not met the newest epoch yet does not hear its leader therefore: that counts only when there was time enough to meet it.
     return other.epochNumber === self.epochNumber || (other.epochNumber < self.epochNumber && nowMs - epochSinceMs > 2 * voteMs);
   });

@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CommitsReply, CommitsRequest, Peers } from '../../ports/peers.ts';
 import type { MemberLog } from '../api.ts';
-import { Alarm } from './alarm.ts';
+import { WakeableSleep } from './alarm.ts';
 import { FEED_BYTES_MAX, FEED_SILENCE_MS, FEED_WAIT_MAX_MS, MEMBERS_MAX } from './api.ts';
 import type { MemberRecord } from './gossip.ts';
 import { background } from '../../base/background.ts';
@@ -31,7 +31,7 @@ export interface FeedParts {
 /** Brings what others commit into the copy: from the leader by long polls, from the bucket where none answers (rule 11). */
 export class Feed {
   readonly #parts: FeedParts;
-  readonly #alarm: Alarm;
+  readonly #alarm: WakeableSleep;
   /** The question to the bucket that is under way, and whether another is to follow it. */
   #asking: { again: boolean } | null = null;
   #from: { readonly instanceId: string; readonly ending: AbortController } | null = null;
@@ -39,7 +39,7 @@ export class Feed {
 
   constructor(parts: FeedParts) {
     this.#parts = parts;
-    this.#alarm = new Alarm(parts.clock);
+    this.#alarm = new WakeableSleep(parts.clock);
   }
 
   /** The leader may be another one: what is waited for at the old one is not any more. */
@@ -60,7 +60,7 @@ export class Feed {
       if (from === null) {
         // A leader hears of what functions, and members without it, have committed from nobody else.
         const { copy } = this.#parts;
-        this.#ask(async () => (isLeading() ? copy.proveFresh(POLL_MS) : copy.refresh()));
+        this.#ask(async () => (isLeading() ? copy.confirmFresh(POLL_MS) : copy.refresh()));
         await this.#alarm.sleep(POLL_MS, signal);
         failures = 0;
         continue;

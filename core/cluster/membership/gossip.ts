@@ -12,8 +12,8 @@ export interface MemberRecord {
   newsMs: number;
   heardMs: number;
   /** When it spoke to this member itself, and what time its own clock then showed. */
-  saidMs: number;
-  saidSentMs: number;
+  heardFromMs: number;
+  ownSentMs: number;
   /** A connection to it was refused or broke, and it is asked again; or it was, without an answer. An answer of its own ends both. */
   lost: 'no' | 'asking' | 'yes';
   /** It could not be reached since there was news of it last. */
@@ -48,7 +48,7 @@ export class MemberTable {
   readonly #records = new Map<string, MemberRecord>();
   /** Instances that others have replaced. Who passes their entries on does not know it yet. */
   readonly #former = new Set<string>();
-  #isFullTold = false;
+  #isFullLogged = false;
 
   constructor(options: TableOptions) {
     this.#options = options;
@@ -90,7 +90,7 @@ export class MemberTable {
   }
 
   /** The instance spoke to this member, as by an answer to a request for commits. */
-  said(instanceId: string): void {
+  heardFrom(instanceId: string): void {
     const record = this.byInstance(instanceId);
     if (record !== null) this.#hear(record, true);
   }
@@ -111,7 +111,7 @@ export class MemberTable {
   #update(record: MemberRecord, entry: GossipEntry, source: EntrySource): MergeOutcome {
     const isOwnWord = source === 'answer' || source === 'call';
     // What a member says itself is measured by what it said itself, so that nothing that others made of it can silence it.
-    const isNews = isOwnWord ? entry.sentMs > record.saidSentMs : entry.sentMs > record.entry.sentMs && !this.#speaks(record);
+    const isNews = isOwnWord ? entry.sentMs > record.ownSentMs : entry.sentMs > record.entry.sentMs && !this.#speaks(record);
     if (isOwnWord) this.#compareClocks(record, entry);
     if (source === 'answer') {
       record.lost = 'no';
@@ -119,20 +119,20 @@ export class MemberTable {
     }
     if (!isNews) return 'known';
     record.entry = entry;
-    if (isOwnWord) record.saidSentMs = entry.sentMs;
+    if (isOwnWord) record.ownSentMs = entry.sentMs;
     if (source !== 'object') this.#hear(record, isOwnWord);
     return 'news';
   }
 
   /** It is in touch with this member itself: what others say of it adds nothing. */
-  #speaks({ saidMs }: MemberRecord): boolean {
+  #speaks({ heardFromMs: saidMs }: MemberRecord): boolean {
     return this.#options.clock.monotonicMs() - saidMs <= this.#options.aliveMs / 2;
   }
 
   #put(key: string, entry: GossipEntry, source: EntrySource): 'news' {
     const isOwnWord = source === 'answer' || source === 'call';
     const record: MemberRecord = {
-      entry, addedMs: this.#options.clock.monotonicMs(), newsMs: -Infinity, heardMs: entry.sentMs, saidMs: -Infinity, saidSentMs: isOwnWord ? entry.sentMs : -Infinity, lost: 'no', isOut: false, isClockOff: false, aheadMs: null,
+      entry, addedMs: this.#options.clock.monotonicMs(), newsMs: -Infinity, heardMs: entry.sentMs, heardFromMs: -Infinity, ownSentMs: isOwnWord ? entry.sentMs : -Infinity, lost: 'no', isOut: false, isClockOff: false, aheadMs: null,
     };
     this.#records.set(key, record);
     if (source !== 'object') this.#hear(record, isOwnWord);
@@ -148,7 +148,7 @@ export class MemberTable {
     record.newsMs = clock.monotonicMs();
     record.heardMs = clock.nowMs();
     record.isOut = false;
-    if (isOwnWord) record.saidMs = record.newsMs;
+    if (isOwnWord) record.heardFromMs = record.newsMs;
   }
 
   #compareClocks(record: MemberRecord, entry: GossipEntry): void {
@@ -170,8 +170,8 @@ export class MemberTable {
     if (this.#records.size < MEMBERS_MAX - 1) return true;
     const oldest = this.records().filter((record) => !this.isAlive(record)).sort((a, b) => a.newsMs - b.newsMs)[0];
     if (oldest !== undefined) this.remove(oldest.entry.node);
-    else if (!this.#isFullTold) this.#options.log.warn('there are more members than are tracked: some do not know of each other', { limit: MEMBERS_MAX });
-    this.#isFullTold ||= oldest === undefined;
+    else if (!this.#isFullLogged) this.#options.log.warn('there are more members than are tracked: some do not know of each other', { limit: MEMBERS_MAX });
+    this.#isFullLogged ||= oldest === undefined;
     return oldest !== undefined;
   }
 }

@@ -3,7 +3,7 @@ import { bucketAnswers } from './election.ts';
 import type { MemberRecord, MemberTable } from './gossip.ts';
 
 /** Which leader a member hears. Times are monotonic, in milliseconds. */
-export interface Hearing {
+export interface LeaderView {
   readonly kind:
     /** This member leads itself. */
     | 'self'
@@ -21,7 +21,7 @@ export interface Hearing {
   readonly untilMs: number;
 }
 
-export interface HearingContext {
+export interface LeaderViewContext {
   readonly selfId: string;
   /** This member could lead: its copy takes commits, it is not about to stop, and the bucket answers it. */
   readonly canLead: boolean;
@@ -36,27 +36,27 @@ export interface HearingContext {
   readonly nowMs: number;
 }
 
-const NOBODY: Hearing = { kind: 'none', record: null, instanceId: null, untilMs: Infinity };
+const NOBODY: LeaderView = { kind: 'none', record: null, instanceId: null, untilMs: Infinity };
 
-export function saysThatItLeads({ state, bucketSilentMs }: GossipEntry): boolean {
+export function claimsLead({ state, bucketSilentMs }: GossipEntry): boolean {
   return (state === 'Leader' || state === 'ResigningLeader') && bucketAnswers(bucketSilentMs);
 }
 
 /** Whom this member hears, or is about to hear: what it tells others, whom it is fed by, and whether it would vote for another. */
-export function listen(table: MemberTable, context: HearingContext): Hearing {
+export function leaderViewOf(table: MemberTable, context: LeaderViewContext): LeaderView {
   const claims = claimant(table, context.epoch?.number ?? -1, context.nowMs - context.timeoutMs);
-  if (claims !== null) return { kind: 'expected', record: claims, instanceId: claims.entry.instanceId, untilMs: claims.saidMs + context.timeoutMs };
-  return listenToEpoch(table, context);
+  if (claims !== null) return { kind: 'expected', record: claims, instanceId: claims.entry.instanceId, untilMs: claims.heardFromMs + context.timeoutMs };
+  return leaderByEpoch(table, context);
 }
 
 /** The same by the epochs in its copy alone: so who was the leader is that until the next epoch is here, and requests go to it. */
-export function listenToEpoch(table: MemberTable, context: HearingContext): Hearing {
+export function leaderByEpoch(table: MemberTable, context: LeaderViewContext): LeaderView {
   const { selfId, canLead, epoch, epochSinceMs, awayUntilMs, isMeeting, timeoutMs, nowMs } = context;
-  const expected = (record: MemberRecord | null, untilMs: number): Hearing => ({ kind: 'expected', record, instanceId: epoch?.leaderInstanceId ?? null, untilMs });
+  const expected = (record: MemberRecord | null, untilMs: number): LeaderView => ({ kind: 'expected', record, instanceId: epoch?.leaderInstanceId ?? null, untilMs });
   if (epoch === null) return isMeeting ? expected(null, Infinity) : NOBODY;
   if (epoch.leaderInstanceId === selfId) return canLead ? { kind: 'self', record: null, instanceId: selfId, untilMs: Infinity } : NOBODY;
   const record = table.byInstance(epoch.leaderInstanceId);
-  const quietMs = Math.max(record?.saidMs ?? -Infinity, epochSinceMs, record === null ? -Infinity : awayUntilMs) + timeoutMs;
+  const quietMs = Math.max(record?.heardFromMs ?? -Infinity, epochSinceMs, record === null ? -Infinity : awayUntilMs) + timeoutMs;
   if (record === null) {
     if (isMeeting) return expected(null, Infinity);
     return nowMs < quietMs ? expected(null, quietMs) : NOBODY;
@@ -65,15 +65,15 @@ export function listenToEpoch(table: MemberTable, context: HearingContext): Hear
   if (record.lost === 'asking') return expected(record, quietMs);
   // What it said before it led says nothing about whether it leads.
   if ((record.entry.epoch?.number ?? -1) < epoch.number) return expected(record, quietMs);
-  return saysThatItLeads(record.entry) ? { kind: 'heard', record, instanceId: epoch.leaderInstanceId, untilMs: quietMs } : NOBODY;
+  return claimsLead(record.entry) ? { kind: 'heard', record, instanceId: epoch.leaderInstanceId, untilMs: quietMs } : NOBODY;
 }
 
 /** A member that says itself that it leads under an epoch which this copy does not have yet. */
 function claimant(table: MemberTable, above: number, sinceMs: number): MemberRecord | null {
   let best: MemberRecord | null = null;
   for (const record of table.records()) {
-    const { entry, saidMs, lost } = record;
-    if (lost !== 'no' || saidMs <= sinceMs || !saysThatItLeads(entry) || (entry.epoch?.number ?? -1) <= above) continue;
+    const { entry, heardFromMs: saidMs, lost } = record;
+    if (lost !== 'no' || saidMs <= sinceMs || !claimsLead(entry) || (entry.epoch?.number ?? -1) <= above) continue;
     if (best === null || entry.epoch!.number > best.entry.epoch!.number) best = record;
   }
   return best;

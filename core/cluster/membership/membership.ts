@@ -2,16 +2,16 @@ import { SkuaError } from '../../base/errors.ts';
 import { nodeKey } from '../../ports/nodes.ts';
 import type { CommitsReply, CommitsRequest, Epoch, Gossip, GossipEntry, LeadRequest, MemberState } from '../../ports/peers.ts';
 import type { ClusterMember } from '../api.ts';
-import { Alarm } from './alarm.ts';
+import { WakeableSleep } from './alarm.ts';
 import { LOOK_MS, type MembershipOptions, type MembershipParts, RESIGN_WAIT_MS, type RunningMembership, STOP_WAIT_MS } from './api.ts';
-import { Care } from './care.ts';
+import { RegistryUpkeep } from './care.ts';
 import { checkCommitsRequest, checkLeadRequest } from '../format/peers.ts';
 import { bucketAnswers, isBetter } from './election.ts';
 import { Feed, FeedServer, otherLog } from './feed.ts';
-import type { Hearing } from './hearing.ts';
+import type { LeaderView } from './hearing.ts';
 import { giveLeadAway } from './resign.ts';
-import { Standing } from './standing.ts';
-import { Talk } from './talk.ts';
+import { Candidacy } from './standing.ts';
+import { GossipExchange } from './talk.ts';
 import { MemberView, notReady } from './view.ts';
 import { background } from '../../base/background.ts';
 
@@ -33,12 +33,12 @@ export function createMembership(parts: MembershipParts, options: MembershipOpti
 class Member implements RunningMembership {
   readonly #parts: MembershipParts;
   readonly #view: MemberView;
-  readonly #talk: Talk;
-  readonly #standing: Standing;
+  readonly #talk: GossipExchange;
+  readonly #candidacy: Candidacy;
   readonly #feed: Feed;
   readonly #server: FeedServer;
-  readonly #care: Care;
-  readonly #alarm: Alarm;
+  readonly #care: RegistryUpkeep;
+  readonly #alarm: WakeableSleep;
   readonly #stopping = new AbortController();
   readonly #listeners: (() => void)[] = [];
   readonly #waitingForEpoch = new Set<() => void>();
@@ -58,15 +58,15 @@ class Member implements RunningMembership {
     const view = new MemberView(parts, options);
     this.#parts = parts;
     this.#view = view;
-    this.#alarm = new Alarm(clock);
-    this.#talk = new Talk({ copy, peers, clock, log, meter, view, onNews: ring, onNewerEpoch: () => { this.#feed.poll(); } });
-    this.#standing = new Standing({ copy, clock, log, meter, view, onEnd: ring, onLost: () => { this.#feed.poll(); } });
+    this.#alarm = new WakeableSleep(clock);
+    this.#talk = new GossipExchange({ copy, peers, clock, log, meter, view, onNews: ring, onNewerEpoch: () => { this.#feed.poll(); } });
+    this.#candidacy = new Candidacy({ copy, clock, log, meter, view, onEnd: ring, onLost: () => { this.#feed.poll(); } });
     this.#feed = new Feed({
       copy, peers, clock, selfId: view.instanceId, source: () => view.feedSource(), isLeading: () => view.leads,
-      onHeard: (instanceId) => { view.table.said(instanceId); }, onLost: (instanceId) => { this.lost(instanceId); },
+      onHeard: (instanceId) => { view.table.heardFrom(instanceId); }, onLost: (instanceId) => { this.lost(instanceId); },
     });
     this.#server = new FeedServer(copy, clock, () => view.leads);
-    this.#care = new Care({
+    this.#care = new RegistryUpkeep({
       objects, clock, log, table: view.table, self: () => this.self, isLeading: () => this.isLeader, isUrgent: () => view.hearing().kind === 'none' || view.refusal !== null,
       removeAfterMs: options.deadMemberRemovalMs, lookMs: options.lookMs ?? LOOK_MS, onLook: ring,
     });
@@ -113,7 +113,7 @@ class Member implements RunningMembership {
     const view = this.#view;
     try {
       await this.#care.start(async () => this.#talk.refuseOwnAddressInUse());
-      await this.#talk.tellAllWithin(view.options.leaderElectionTimeoutMs);
+      await this.#talk.sendToAllWithin(view.options.leaderElectionTimeoutMs);
       if (view.refusal !== null) throw view.refusal.error;
       // It was closed meanwhile.
       if (view.stage !== 'initializing') throw notReady();
@@ -137,14 +137,14 @@ class Member implements RunningMembership {
     if (this.#view.stage === 'stopped') return;
     this.#view.stage = 'leaving';
     this.#alarm.ring();
-    await this.#talk.tellAllWithin(FAREWELL_MS);
+    await this.#talk.sendToAllWithin(FAREWELL_MS);
   }
 
   async close(): Promise<void> {
     await this.leave();
     if (this.#view.stage === 'stopped') return;
     this.#view.stage = 'stopped';
-    await Promise.all([this.#talk.tellAllWithin(FAREWELL_MS), this.#care.stop(FAREWELL_MS)]);
+    await Promise.all([this.#talk.sendToAllWithin(FAREWELL_MS), this.#care.stop(FAREWELL_MS)]);
     this.#talk.close();
     this.#server.release();
     this.#stopping.abort();
@@ -175,11 +175,11 @@ class Member implements RunningMembership {
     if (told !== this.#told || nowMs >= this.#nextRoundMs) {
       this.#told = told;
       this.#nextRoundMs = nowMs + intervalMs;
-      background(this.#talk.tellAll());
+      background(this.#talk.sendToAll());
     }
     this.#nextRoundMs = Math.min(this.#nextRoundMs, nowMs + intervalMs);
     this.#show(hearing);
-    return Math.min(this.#nextRoundMs, hearing.untilMs, this.#beat(hearing, nowMs), this.#standing.decide(hearing, nowMs));
+    return Math.min(this.#nextRoundMs, hearing.untilMs, this.#beat(hearing, nowMs), this.#candidacy.decide(hearing, nowMs));
   }
 
   #roundMs(nowMs: number): number {
@@ -189,18 +189,18 @@ class Member implements RunningMembership {
   }
 
   /** A leader that has not spoken for half of the time after which it counts as silent is asked whether it is there. Returns when to look again. */
-  #beat({ record }: Hearing, nowMs: number): number {
+  #beat({ record }: LeaderView, nowMs: number): number {
     if (record === null) return Infinity;
     const afterMs = this.#view.options.leaderElectionTimeoutMs / 2;
-    const dueMs = Math.max(record.saidMs + afterMs, this.#nextBeatMs);
+    const dueMs = Math.max(record.heardFromMs + afterMs, this.#nextBeatMs);
     if (dueMs > nowMs) return dueMs;
     this.#nextBeatMs = nowMs + afterMs / 2;
-    this.#talk.tell(record.entry.node);
+    this.#talk.send(record.entry.node);
     return this.#nextBeatMs;
   }
 
   /** Tells those who asked when what they see has changed, and the feed when it may have another source. */
-  #show({ instanceId }: Hearing): void {
+  #show({ instanceId }: LeaderView): void {
     const leader = this.leader();
     const members = this.members().map((member) => `${nodeKey(member.node)} ${member.instanceId} ${member.state} ${member.isAlive}`);
     const shown = [this.state, instanceId, leader?.instanceId, leader?.state, ...members].join('\n');
@@ -214,7 +214,7 @@ class Member implements RunningMembership {
     const { clock, log, copy } = this.#parts;
     // Its leader has a moment to speak up; that of an epoch which is only met while catching up had it long ago.
     if (this.#view.stage === 'running' && copy.isCaughtUp) this.#view.epochSinceMs = clock.monotonicMs();
-    this.#standing.renew();
+    this.#candidacy.renew();
     if (leaderInstanceId === this.#view.instanceId) {
       this.#leadsSinceMs = clock.nowMs();
       log.info('this member leads', { epoch: number });
@@ -268,7 +268,7 @@ class Member implements RunningMembership {
     const outcome = await giveLeadAway({ copy, peers, clock, candidates, newerEpoch: async (than, signal) => this.newerEpoch(than, signal) }, waitMs).finally(() => { view.isGivingAway = false; });
     this.#alarm.ring();
     if (outcome.kind === 'kept') return outcome.why;
-    this.#standing.resigned();
+    this.#candidacy.resigned();
     return null;
   }
 }

@@ -2,7 +2,7 @@ import { isSkuaError } from '../../base/errors.ts';
 import type { GossipEntry } from '../../ports/peers.ts';
 import { type MembershipParts, RESIGNED_MS } from './api.ts';
 import { bucketAnswers, type Candidate, Election } from './election.ts';
-import type { Hearing } from './hearing.ts';
+import type { LeaderView } from './hearing.ts';
 import type { MemberView } from './view.ts';
 import { background } from '../../base/background.ts';
 
@@ -11,7 +11,7 @@ const VOTE_LEAST_MS = 1_000;
 const WAIT_FIRST_MS = 250;
 const WAIT_MAX_MS = 5_000;
 
-export interface StandingParts extends Pick<MembershipParts, 'copy' | 'clock' | 'log' | 'meter'> {
+export interface CandidacyParts extends Pick<MembershipParts, 'copy' | 'clock' | 'log' | 'meter'> {
   readonly view: MemberView;
   /** An attempt has ended, however it did. */
   readonly onEnd: () => void;
@@ -20,15 +20,15 @@ export interface StandingParts extends Pick<MembershipParts, 'copy' | 'clock' | 
 }
 
 /** Stands for leader when it is this member's turn: one attempt at a time. */
-export class Standing {
-  readonly #parts: StandingParts;
+export class Candidacy {
+  readonly #parts: CandidacyParts;
   readonly #election = new Election();
-  #isStanding = false;
+  #isCandidate = false;
   #notBeforeMs = -Infinity;
   #resignedUntilMs = -Infinity;
   #waitMs = WAIT_FIRST_MS;
 
-  constructor(parts: StandingParts) {
+  constructor(parts: CandidacyParts) {
     this.#parts = parts;
   }
 
@@ -43,23 +43,23 @@ export class Standing {
   }
 
   /** Stands where it is time to. Returns when to ask again; Infinity for not by time. */
-  decide({ kind }: Hearing, nowMs: number): number {
+  decide({ kind }: LeaderView, nowMs: number): number {
     const { view } = this.#parts;
     const { clusterSize, leaderElectionTimeoutMs } = view.options;
     const self = { ...candidate(view.entry()), hearsNone: kind === 'none' && view.stage === 'running', canLead: view.canLead };
-    const others = view.table.records().map(({ entry, saidMs }) => ({ ...candidate(entry), saidMs }));
+    const others = view.table.records().map(({ entry, heardFromMs }) => ({ ...candidate(entry), heardFromMs }));
     const decision = this.#election.decide({
       clusterSize, self, others, epochSinceMs: view.epochSinceMs, notBeforeMs: this.#notBeforeMs, resignedUntilMs: this.#resignedUntilMs, voteMs: Math.max(VOTE_LEAST_MS, leaderElectionTimeoutMs),
     }, nowMs);
-    if (decision.kind === 'none' || this.#isStanding) return Infinity;
+    if (decision.kind === 'none' || this.#isCandidate) return Infinity;
     if (decision.atMs > nowMs) return decision.atMs;
-    background(this.#stand(view.epochNumber));
+    background(this.#becomeLeader(view.epochNumber));
     return Infinity;
   }
 
-  async #stand(after: number): Promise<void> {
+  async #becomeLeader(after: number): Promise<void> {
     const { copy, clock, log, meter, view, onEnd, onLost } = this.#parts;
-    this.#isStanding = true;
+    this.#isCandidate = true;
     meter.count('eventstore_elections_count_total');
     try {
       await copy.lead(view.instanceId, after);
@@ -70,7 +70,7 @@ export class Standing {
       if (isSkuaError(error, 'epoch_lost')) onLost();
       else log.warn('this member stood for leader and could not commit an epoch', { error: String(error) });
     } finally {
-      this.#isStanding = false;
+      this.#isCandidate = false;
       onEnd();
     }
   }

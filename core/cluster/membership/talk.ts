@@ -14,7 +14,7 @@ import { background } from '../../base/background.ts';
 /** How long it is waited for the answer of who may be behind an address. */
 const ADDRESS_WAIT_MS = 500;
 
-export interface TalkParts extends Pick<MembershipParts, 'copy' | 'peers' | 'clock' | 'log' | 'meter'> {
+export interface GossipExchangeParts extends Pick<MembershipParts, 'copy' | 'peers' | 'clock' | 'log' | 'meter'> {
   readonly view: MemberView;
   /** Something was heard, or somebody was not reached. */
   readonly onNews: () => void;
@@ -23,35 +23,35 @@ export interface TalkParts extends Pick<MembershipParts, 'copy' | 'peers' | 'clo
 }
 
 /** Both sides of gossip, and what follows from who answers and who does not. */
-export class Talk {
-  readonly #parts: TalkParts;
-  readonly #rounds: Rounds;
+export class GossipExchange {
+  readonly #parts: GossipExchangeParts;
+  readonly #rounds: GossipCalls;
   readonly #verifying = new Map<string, Promise<boolean>>();
   #epochHeard = -1;
 
-  constructor(parts: TalkParts) {
+  constructor(parts: GossipExchangeParts) {
     const { peers, clock, meter, view } = parts;
     this.#parts = parts;
-    this.#rounds = new Rounds({
+    this.#rounds = new GossipCalls({
       peers, clock, meter, timeoutMs: view.options.gossipTimeoutMs, say: () => view.say(),
       onAnswer: (to, answer) => { this.#onAnswer(to, answer); }, onFailure: (to, error, startMs) => { this.#onFailure(to, error, startMs); },
     });
   }
 
   /** Resolves when all were told, or could not be. */
-  async tellAll(): Promise<void> {
-    await Promise.all(this.#parts.view.table.records().map(async ({ entry }) => this.#rounds.tell(entry.node)));
+  async sendToAll(): Promise<void> {
+    await Promise.all(this.#parts.view.table.records().map(async ({ entry }) => this.#rounds.send(entry.node)));
   }
 
   /** Tells all, but waits no longer than this for those that do not answer. */
-  async tellAllWithin(ms: number): Promise<void> {
+  async sendToAllWithin(ms: number): Promise<void> {
     const told = new AbortController();
-    await Promise.race([this.tellAll(), this.#parts.clock.sleep(ms, told.signal)]);
+    await Promise.race([this.sendToAll(), this.#parts.clock.sleep(ms, told.signal)]);
     told.abort();
   }
 
-  tell(node: NodeAddress): void {
-    background(this.#rounds.tell(node));
+  send(node: NodeAddress): void {
+    background(this.#rounds.send(node));
   }
 
   /** No further call begins. */
@@ -121,7 +121,7 @@ export class Talk {
     const { view, onNews, onNewerEpoch } = this.#parts;
     for (const entry of entries) {
       // Who is behind an address is known by asking there.
-      if (view.table.merge(entry, 'relay') === 'conflict') this.tell(entry.node);
+      if (view.table.merge(entry, 'relay') === 'conflict') this.send(entry.node);
     }
     const newest = Math.max(-1, ...view.table.records().map(({ entry }) => entry.epoch?.number ?? -1));
     // Each one is a reason to ask once: a member that is mistaken about an epoch does not make others ask for ever.
@@ -134,7 +134,7 @@ export class Talk {
     const { view, onNews } = this.#parts;
     const record = view.table.get(to);
     if (saysAddressInUse(error)) this.refuse(addressInUse(view.options.self), nodeKey(to));
-    if (record === null || record.saidMs > startMs) return;
+    if (record === null || record.heardFromMs > startMs) return;
     const isOut = isSkuaError(error, 'member_unreachable');
     if (isOut) record.isOut = true;
     // Who refused this member and is gone says nothing any more.
@@ -161,7 +161,7 @@ function addressInUse(node: NodeAddress): SkuaError {
   return new SkuaError('address_in_use', `Another member that is running has the address ${nodeKey(node)}: give each member its own address with --node-ip, --node-port or --node-host-advertise-as.`, { address: nodeKey(node) });
 }
 
-interface RoundsParts {
+interface GossipCallsParts {
   readonly peers: Peers;
   readonly clock: Clock;
   readonly meter: Meter;
@@ -180,17 +180,17 @@ interface Conversation {
 }
 
 /** The calls by which this member tells others what it knows, and hears in the answers what they know. */
-class Rounds {
-  readonly #parts: RoundsParts;
+class GossipCalls {
+  readonly #parts: GossipCallsParts;
   readonly #conversations = new Map<string, Conversation>();
   #isClosed = false;
 
-  constructor(parts: RoundsParts) {
+  constructor(parts: GossipCallsParts) {
     this.#parts = parts;
   }
 
   /** Tells a member, at once or when the call under way has ended. Resolves when it was told, or could not be. */
-  async tell(to: NodeAddress): Promise<void> {
+  async send(to: NodeAddress): Promise<void> {
     const key = nodeKey(to);
     const present = this.#conversations.get(key);
     if (this.#isClosed || (present === undefined && this.#conversations.size >= MEMBERS_MAX)) return;

@@ -6,7 +6,7 @@ import type { ClusterMember } from '../api.ts';
 import { MEMBERS_MAX, type MembershipOptions, type MembershipParts } from './api.ts';
 import { bucketAnswers } from './election.ts';
 import { type MemberRecord, MemberTable } from './gossip.ts';
-import { type Hearing, listen, listenToEpoch, saysThatItLeads } from './hearing.ts';
+import { type LeaderView, leaderViewOf, leaderByEpoch, claimsLead } from './hearing.ts';
 
 /** Members are dead when nothing was heard of them for a round and this many times the timeout of a call. */
 const DEAD_TIMEOUTS = 2;
@@ -43,7 +43,7 @@ export class MemberView {
   /** Number of the newest epoch in the copy; -1 for none. */
   get epochNumber(): number { return this.#parts.copy.epoch?.number ?? -1; }
 
-  hearing(by: typeof listen = listen): Hearing {
+  hearing(by: typeof leaderViewOf = leaderViewOf): LeaderView {
     const { copy, clock } = this.#parts;
     return by(this.table, {
       selfId: this.instanceId, canLead: this.canLead, epoch: copy.epoch, epochSinceMs: this.epochSinceMs, awayUntilMs: this.awayUntilMs, isMeeting: this.stage === 'initializing',
@@ -65,7 +65,7 @@ export class MemberView {
     return this.stage === 'running' && this.refusal === null && copy.isCaughtUp && copy.trouble === null;
   }
 
-  state({ kind, record }: Hearing = this.hearing()): MemberState {
+  state({ kind, record }: LeaderView = this.hearing()): MemberState {
     const { copy } = this.#parts;
     if (this.stage === 'stopped') return 'Shutdown';
     if (this.stage === 'leaving') return 'ShuttingDown';
@@ -106,7 +106,7 @@ export class MemberView {
 
   leader(): ClusterMember | null {
     if (this.leads) return this.#self();
-    const { kind, record } = this.hearing(listenToEpoch);
+    const { kind, record } = this.hearing(leaderByEpoch);
     if (record === null || (kind !== 'heard' && !this.#isNewLeader(record))) return null;
     return { ...record.entry, isAlive: true, heardMs: record.heardMs, aheadMs: record.aheadMs };
   }
@@ -114,11 +114,11 @@ export class MemberView {
   /** Who feeds this member: the one that leads under its epoch, or says that it leads under a newer one. */
   feedSource(): MemberRecord | null {
     const { record } = this.hearing();
-    return record !== null && record.lost === 'no' && saysThatItLeads(record.entry) ? record : null;
+    return record !== null && record.lost === 'no' && claimsLead(record.entry) ? record : null;
   }
 
   /** It wrote the newest epoch a moment ago, and spoke a moment ago: that it leads is on the way, and nobody need do without a leader until then. */
-  #isNewLeader({ entry, lost, saidMs }: MemberRecord): boolean {
+  #isNewLeader({ entry, lost, heardFromMs: saidMs }: MemberRecord): boolean {
     const { copy, clock } = this.#parts;
     return entry.instanceId === copy.epoch?.leaderInstanceId && lost === 'no' && (entry.state === 'Follower' || entry.state === 'Unknown') && clock.monotonicMs() - saidMs <= this.options.leaderElectionTimeoutMs;
   }

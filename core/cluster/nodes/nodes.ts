@@ -12,7 +12,7 @@ import { sameNode } from '../api.ts';
 
 export interface ClusterNodesParts {
   readonly membership: Pick<Membership, 'self' | 'clusterSize' | 'members' | 'leader' | 'isLeader' | 'leadsSinceMs' | 'resign'>;
-  readonly log: Pick<MemberLog, 'proveFresh'>;
+  readonly log: Pick<MemberLog, 'confirmFresh'>;
   /** Of this member, which is called in process. */
   readonly orders: AskedOrders;
   readonly calls: AdminCalls;
@@ -31,7 +31,7 @@ export function createClusterNodes(parts: ClusterNodesParts): Nodes {
  * A run is told that it is waited for only by a leader that proved this long ago at most, in milliseconds, that no epoch came behind its own. So a deposed one
  * that is cut off from the log does not keep a run going which the new one has given up (the shortest time for which a run goes on unasked is 15 s).
  */
-const LEAD_PROOF_MS = 5_000;
+const LEAD_CONFIRM_MS = 5_000;
 /** Of the time of a call to stop, this part waits for the end of the run; the rest asks how it stands. */
 const STOP_SHARE = 0.6;
 /** How long a tick waits for a lead that is given away, in milliseconds; it goes on by itself. */
@@ -125,7 +125,7 @@ class ClusterNodes implements Nodes {
 
   async #isLeaderByTheLog(waitMs: number): Promise<boolean> {
     const { log, membership, clock } = this.#parts;
-    const isFresh = await inTime(clock, waitMs, () => log.proveFresh(LEAD_PROOF_MS).then(() => true, () => false), false);
+    const isFresh = await inTime(clock, waitMs, () => log.confirmFresh(LEAD_CONFIRM_MS).then(() => true, () => false), false);
     return isFresh && membership.isLeader;
   }
 

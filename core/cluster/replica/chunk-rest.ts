@@ -9,7 +9,7 @@ import { bucketChunk, groupsIn, newPieceBuffers, objectCutter, PIECE_BYTES, type
 import { diverged } from './compare.ts';
 import { objectCorrupt } from './whole-files.ts';
 
-export interface ChunkRestParts {
+export interface ChunkCatchUpParts {
   readonly storage: Storage;
   readonly world: ObjectWorld;
   readonly manifest: ObjectManifest;
@@ -36,23 +36,23 @@ function dataEnd(manifest: ObjectManifest, end: number): number {
  * so nothing damaged gets into the log, and a copy that has gone apart is found out whatever it scavenged later. Then they are appended in groups of whole
  * records, each durable before the next: a crash leaves the log at the end of one of them. Throws `log_diverged`, `log_corrupt`, and as `bringWholeFiles` does.
  */
-export async function bringChunkRest(parts: ChunkRestParts): Promise<void> {
+export async function catchUpChunk(parts: ChunkCatchUpParts): Promise<void> {
   const { log, manifest } = parts;
   const number = Math.floor(log.end / manifest.chunkSizeBytes);
   const stored = bucketChunk(manifest, number);
-  if (restBytes(manifest, log.end) > 0) await new ChunkRest(parts, number).run(stored);
+  if (restBytes(manifest, log.end) > 0) await new ChunkCatchUp(parts, number).run(stored);
   if (stored !== undefined || (manifest.endsChunk && log.end === manifest.logEnd)) await log.completeChunk();
 }
 
-class ChunkRest {
-  readonly #parts: ChunkRestParts;
+class ChunkCatchUp {
+  readonly #parts: ChunkCatchUpParts;
   readonly #number: number;
   readonly #start: number;
   /** End of the copy when this began. */
   readonly #end: number;
   readonly #buffers: PieceBuffers = newPieceBuffers();
 
-  constructor(parts: ChunkRestParts, number: number) {
+  constructor(parts: ChunkCatchUpParts, number: number) {
     this.#parts = parts;
     this.#number = number;
     this.#start = number * parts.manifest.chunkSizeBytes;

@@ -71,9 +71,9 @@ class Comparison {
   readonly #frame = new RecordFrame();
   readonly #own = new RecordFrame();
 
-  constructor(table: ChunkTable, place: string) {
+  constructor(table: ChunkTable, location: string) {
     this.#table = table;
-    this.#place = place;
+    this.#place = location;
   }
 
   /** The bucket has all bytes of [from, to), the last `COMPARED_BYTES` of which are compared. */
@@ -156,6 +156,6 @@ export async function holdsRecord(table: ChunkTable, frame: RecordFrame, own: Re
 }
 
 /** What is here and what is in the log went apart at this position. */
-export function diverged(place: string, position: number, what = `differ at position ${position}`): SkuaError {
-  return new SkuaError('log_diverged', `The replica in this directory and the log at ${place} ${what}: each has commits the other does not. Either the directory has another history (move it away, and let an empty one catch up), or the bucket was rolled back to an older state (\`skua cluster reset\` starts a new log from the best replica). Nothing was changed.`, { position, place });
+export function diverged(location: string, position: number, what = `differ at position ${position}`): SkuaError {
+  return new SkuaError('log_diverged', `The replica in this directory and the log at ${location} ${what}: each has commits the other does not. Either the directory has another history (move it away, and let an empty one catch up), or the bucket was rolled back to an older state (\`skua cluster reset\` starts a new log from the best replica). Nothing was changed.`, { position, place: location });
 }

@@ -18,13 +18,13 @@ const RETRY_FIRST_MS = 50;
 const RETRY_MAX_MS = 1_000;
 
 /** What is kept of the log in the copy's directory. */
-export interface CopyParts {
+export interface ReplicaParts {
   readonly log: TransactionLog;
   readonly index: StreamIndex;
 }
 
 /** Where a copy stands in the log. */
-export interface CopyPlace {
+export interface ReplicaLocation {
   /** Number of the commit with which it ends. */
   readonly known: number;
   /** Where the next one starts. */
@@ -34,7 +34,7 @@ export interface CopyPlace {
 }
 
 /** Told of what happens to the copy. */
-export interface CopyListener {
+export interface ReplicaListener {
   /** A commit of this member is in the log, and is given to others while it enters the copy. */
   committed(): void;
   /** Readers see the commits up to this number. */
@@ -49,11 +49,11 @@ export interface CopyListener {
  * The head of a member of a cluster: a copy of the log on its own disk. Every commit enters it in one way: at exactly its position, by the code of a
  * single node, one sync a batch; then, in one step, index, existence filter, states, ids, and the end that readers see.
  */
-export class CopyHead extends Head {
+export class ReplicaHead extends Head {
   readonly recent = new RecentCommits();
-  readonly #copy: CopyParts;
+  readonly #copy: ReplicaParts;
   readonly #read: ReadRecords;
-  readonly #on: CopyListener;
+  readonly #on: ReplicaListener;
   #manifest: ObjectManifest;
   #known: number;
   #nextStart: number;
@@ -72,7 +72,7 @@ export class CopyHead extends Head {
   #isClosed = false;
 
   /** `known`: the number of the commit with which the copy ends; `nextStart`: where the one behind it starts. */
-  constructor(world: ObjectWorld, freshMs: number, copy: CopyParts, at: { readonly manifest: ObjectManifest; readonly stamp: Stamp } & CopyPlace, on: CopyListener) {
+  constructor(world: ObjectWorld, freshMs: number, copy: ReplicaParts, at: { readonly manifest: ObjectManifest; readonly stamp: Stamp } & ReplicaLocation, on: ReplicaListener) {
     super(world, freshMs, at.stamp);
     this.#copy = copy;
     this.#read = new ReadRecords(copy.index.hasher);
@@ -207,7 +207,7 @@ export class CopyHead extends Head {
     this.listener?.overtake();
     const records = batch.length === 1 ? first.records : joined(batch);
     try {
-      this.#checkPlace(first, last);
+      this.#checkLocation(first, last);
       // What is no record is found before anything is written.
       const read = this.#read.read(records, first.start);
       const room = this.#copy.index.ready();
@@ -255,7 +255,7 @@ export class CopyHead extends Head {
     return endsChunk ? Math.ceil(end / this.chunkSizeBytes) * this.chunkSizeBytes : end;
   }
 
-  #checkPlace({ number, start }: Commit, { end }: Commit): void {
+  #checkLocation({ number, start }: Commit, { end }: Commit): void {
     const size = this.chunkSizeBytes;
     const isNextChunk = start === Math.ceil(this.#nextStart / size) * size && start > this.#nextStart;
     if ((start === this.#nextStart || isNextChunk) && (end === start || Math.floor((end - 1) / size) === Math.floor(start / size))) return;
@@ -296,7 +296,7 @@ export class CopyHead extends Head {
   protected override async checkLog(newest: ObjectManifest): Promise<void> {
     if (this.#last === null) return;
     try {
-      await checkInLog(this.world, newest, this.#last);
+      await locateInLog(this.world, newest, this.#last);
     } catch (error) {
       if (!isSkuaError(error, 'log_diverged')) throw error;
       // The commit may have been taken into files and removed while this process stood still.
@@ -335,7 +335,7 @@ function notReady(trouble: SkuaError): SkuaError {
  * Looks whether the last commit that a copy has taken in still is what the log has under its number, or lies below the boundary of a log that reaches
  * at least as far. Throws `log_diverged`.
  */
-async function checkInLog({ objects, digests }: Pick<ObjectWorld, 'objects' | 'digests'>, manifest: ObjectManifest, last: LastCommit): Promise<void> {
+async function locateInLog({ objects, digests }: Pick<ObjectWorld, 'objects' | 'digests'>, manifest: ObjectManifest, last: LastCommit): Promise<void> {
   const why = await whyNotInLog(objects, digests, manifest, last);
   if (why !== null) throw new SkuaError('log_diverged', `The replica and the log at ${objects.place} diverge at commit ${last.number}: ${why}. Find out which of the two was restored or replaced; \`skua cluster reset\` starts a new log from a replica.`, { number: last.number, place: objects.place });
 }

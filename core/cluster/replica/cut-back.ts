@@ -5,13 +5,13 @@ import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { bucketChunk } from './bucket-files.ts';
-import type { CopySurvey } from './survey.ts';
+import type { ReplicaInspection } from './survey.ts';
 
 /**
  * Where a copy has to end so that it can go on with the bucket's files: at its end, where that lies in a chunk that the bucket has unscavenged or between
  * two of its files; else at the nearest position before that begins a file in both, since what of a scavenged file a half chunk would have lacked can't be told.
  */
-export function commonEnd({ end, files }: CopySurvey, manifest: ObjectManifest): number {
+export function commonEnd({ end, files }: ReplicaInspection, manifest: ObjectManifest): number {
   const size = manifest.chunkSizeBytes;
   // It has all that there is, and at most lacks the end of its chunk.
   if (end >= manifest.logEnd) return end;
@@ -27,7 +27,7 @@ export function commonEnd({ end, files }: CopySurvey, manifest: ObjectManifest):
 }
 
 /** Asks the next opening to cut the log back to a position, durably. That removes the scavenge database too, which has learnt from what goes. */
-export async function askForCut(storage: Storage, position: number): Promise<void> {
+export async function requestTruncation(storage: Storage, position: number): Promise<void> {
   const truncate = await Checkpoint.open(storage, 'truncate.chk', -1);
   try {
     await truncate.flush(position);

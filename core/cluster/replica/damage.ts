@@ -4,12 +4,12 @@ import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { bucketChunk, newPieceBuffers, piecesOf } from './bucket-files.ts';
 import { objectCorrupt } from './whole-files.ts';
-import type { CopySurvey } from './survey.ts';
+import type { ReplicaInspection } from './survey.ts';
 
 /** Where copy and bucket differ. */
 interface Difference {
   readonly storage: Storage;
-  readonly survey: CopySurvey;
+  readonly inspection: ReplicaInspection;
   readonly world: ObjectWorld;
   readonly manifest: ObjectManifest;
   /** Of the record or byte. */
@@ -21,7 +21,7 @@ interface Difference {
  * A bit that flipped looks like two logs that went apart, and the remedy is another one. Reads whole files, which nobody minds before giving up: throws
  * `log_corrupt`, with the object's key or the file's name, where the file of one side does not fit its checksum.
  */
-export async function refuseDamaged({ storage, survey, world: { objects, digests }, manifest, position, signal }: Difference): Promise<void> {
+export async function refuseDamaged({ storage, inspection, world: { objects, digests }, manifest, position, signal }: Difference): Promise<void> {
   const number = Math.floor(position / manifest.chunkSizeBytes);
   const buffers = newPieceBuffers();
   const stored = bucketChunk(manifest, number);
@@ -35,7 +35,7 @@ export async function refuseDamaged({ storage, survey, world: { objects, digests
     for await (const piece of piecesOf(objects, segment.key, 0, segment.to - segment.from, buffers, signal)) crc = digests.crc32(piece, crc);
     if (crc !== segment.crc32) throw objectCorrupt(segment.key, manifest.ongoing!.name);
   }
-  const own = survey.files.find(({ startNumber, endNumber }) => startNumber <= number && endNumber >= number);
+  const own = inspection.files.find(({ startNumber, endNumber }) => startNumber <= number && endNumber >= number);
   if (own === undefined) return;
   const file = await storage.open(own.name, 'read');
   try {

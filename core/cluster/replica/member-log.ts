@@ -10,12 +10,12 @@ import type { Epoch } from '../../ports/peers.ts';
 import type { EventStoreInternals } from '../../streams/streams.ts';
 import { decodeText } from '../../base/text.ts';
 import type { MemberLog } from '../api.ts';
-import type { CopyHead } from './copy-head.ts';
+import type { ReplicaHead } from './copy-head.ts';
 import type { WatchedObjects } from './watched-objects.ts';
 
 /** A copy that is open. */
-export interface OpenCopy {
-  readonly head: CopyHead;
+export interface OpenReplica {
+  readonly head: ReplicaHead;
   readonly refresher: Refresher;
   readonly store: EventStoreInternals;
 }
@@ -23,7 +23,7 @@ export interface OpenCopy {
 interface Waiting { readonly number: number; readonly resolve: (isReached: boolean) => void }
 
 /** The log as its member has it, whichever opening of the copy is in force. */
-export class CopyLog implements MemberLog {
+export class ReplicaLog implements MemberLog {
   readonly logId: string;
   readonly #objects: WatchedObjects;
   readonly #clock: Clock;
@@ -31,7 +31,7 @@ export class CopyLog implements MemberLog {
   readonly #epochListeners: ((epoch: Epoch) => void)[] = [];
   readonly #appliedListeners: (() => void)[] = [];
   readonly #waiting = new Set<Waiting>();
-  #open: OpenCopy | null = null;
+  #open: OpenReplica | null = null;
   #isCaughtUp = false;
   #epoch: Epoch | null = null;
   #applied = 0;
@@ -54,7 +54,7 @@ export class CopyLog implements MemberLog {
   get lag(): { readonly commits: number; readonly bytes: number } { return this.#open?.head.lag ?? { commits: 0, bytes: 0 }; }
 
   /** A copy was opened, up to commit `applied`, and is being caught up. */
-  opened(copy: OpenCopy, epoch: Epoch | null): void {
+  opened(copy: OpenReplica, epoch: Epoch | null): void {
     this.#open = copy;
     this.#closedBy = null;
     this.#noteEpoch(epoch);
@@ -128,7 +128,7 @@ export class CopyLog implements MemberLog {
     await this.#opened().refresher.refresh();
   }
 
-  async proveFresh(ageMs: number): Promise<void> {
+  async confirmFresh(ageMs: number): Promise<void> {
     const { head, refresher } = this.#opened();
     if (head.provedAt === null || sinceMs(head.provedAt, this.#clock) > ageMs) await refresher.refresh();
   }
@@ -161,14 +161,14 @@ export class CopyLog implements MemberLog {
     });
   }
 
-  #opened(): OpenCopy {
+  #opened(): OpenReplica {
     if (this.#open !== null) return this.#open;
-    throw copyClosed(this.#closedBy);
+    throw replicaClosed(this.#closedBy);
   }
 }
 
 /** What is answered while the copy of a member is being opened. */
-export function copyClosed(why: SkuaError | null): SkuaError {
+export function replicaClosed(why: SkuaError | null): SkuaError {
   return new SkuaError('not_ready', `The replica of this member is being opened${why === null ? '' : ` again (${why.message})`}: try again in a moment, or ask another member.`, {}, why ?? undefined);
 }
 

@@ -8,15 +8,15 @@ import { newestManifest, newestManifestNumber, type ObjectManifest } from '../..
 import { listTail, readTail } from '../../shared-log/tail/tail.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { isOutdated, manifestEnd, throwIfEnded } from './bucket-files.ts';
-import { bringChunkRest, restBytes } from './chunk-rest.ts';
+import { catchUpChunk, restBytes } from './chunk-rest.ts';
 import { checkFirstBytes, checkLastBytes, compareFrom, diverged } from './compare.ts';
-import { askForCut, commonEnd, dropIndexBeyond, forgetEpoch } from './cut-back.ts';
+import { requestTruncation, commonEnd, dropIndexBeyond, forgetEpoch } from './cut-back.ts';
 import { refuseDamaged } from './damage.ts';
 import { belongsTo, writeLogId } from './identity/identity.ts';
-import { placeInTail } from './place-in-tail.ts';
+import { locateInTail } from './place-in-tail.ts';
 import { markScavengeDue } from './scavenge-due.ts';
-import { type CopySurvey, openSurveyed, surveyCopy } from './survey.ts';
-import { bringWholeFiles, missingBytes } from './whole-files.ts';
+import { type ReplicaInspection, openInspected, inspectReplica } from './survey.ts';
+import { downloadFiles, missingBytes } from './whole-files.ts';
 
 /** Newer manifests that one catch-up follows when it has ended with one: each is nearer to the log's end, and behind the last comes the tail. */
 const FOLLOWED_MAX = 8;
@@ -27,7 +27,7 @@ const STEPS_MAX = 8;
 /** For small files beside those of the log. */
 const SPARE_BYTES = 1_048_576;
 
-export interface PrepareCopyParts {
+export interface PrepareReplicaParts {
   /** The copy's directory, log and index. The caller holds its lock, and nobody has it open. */
   readonly storage: Storage;
   readonly world: ObjectWorld;
@@ -38,8 +38,8 @@ export interface PrepareCopyParts {
   readonly signal: AbortSignal;
 }
 
-/** `end`: where the copy ends. It lies behind the manifest's end where the copy has some of the tail already; which commit that is the caller finds out (`placeInTail`). */
-export interface PreparedCopy {
+/** `end`: where the copy ends. It lies behind the manifest's end where the copy has some of the tail already; which commit that is the caller finds out (`locateInTail`). */
+export interface PreparedReplica {
   /** The one that was used last. */
   readonly manifest: ObjectManifest;
   readonly end: number;
@@ -54,12 +54,12 @@ export interface PreparedCopy {
  * for damage on either side, `disk_full`, `too_busy` when the bucket's files change faster than they can be read, `aborted`, and with what opening a log, storage
  * and bucket throw.
  */
-export async function prepareCopy(parts: PrepareCopyParts): Promise<PreparedCopy> {
+export async function prepareReplica(parts: PrepareReplicaParts): Promise<PreparedReplica> {
   return new Preparation(parts).run();
 }
 
 class Preparation {
-  readonly #parts: PrepareCopyParts;
+  readonly #parts: PrepareReplicaParts;
   readonly #storage: Storage;
   readonly #world: ObjectWorld;
   #manifest: ObjectManifest;
@@ -70,18 +70,18 @@ class Preparation {
   #bytesDone = 0;
   #bytesTotal = 0;
 
-  constructor(parts: PrepareCopyParts) {
+  constructor(parts: PrepareReplicaParts) {
     this.#parts = parts;
     this.#storage = parts.storage;
     this.#world = parts.world;
     this.#manifest = parts.manifest;
   }
 
-  async run(): Promise<PreparedCopy> {
+  async run(): Promise<PreparedReplica> {
     await refuseUnfinishedRestore(this.#storage);
     this.#belongs = await belongsTo(this.#storage, this.#manifest.storeId, this.#world.objects.place);
     let outdated = 0;
-    let standing = 0;
+    let candidacy = 0;
     for (let followed = 0; ;) {
       const before = this.#bytesDone;
       try {
@@ -92,14 +92,14 @@ class Preparation {
       } catch (error) {
         if (!isOutdated(error)) throw error;
         // What was brought before the first file was gone is kept, so it is standing still that ends this.
-        standing = this.#bytesDone > before ? 0 : standing + 1;
-        if (standing === LOADS_MAX || ++outdated === OUTDATED_MAX) throw new SkuaError('too_busy', `The files of ${this.#world.objects.place} change faster than this replica can follow: try again later.`, { place: this.#world.objects.place }, error);
+        candidacy = this.#bytesDone > before ? 0 : candidacy + 1;
+        if (candidacy === LOADS_MAX || ++outdated === OUTDATED_MAX) throw new SkuaError('too_busy', `The files of ${this.#world.objects.place} change faster than this replica can follow: try again later.`, { place: this.#world.objects.place }, error);
         await this.#takeNewest(error);
       }
     }
   }
 
-  #done(end: number): PreparedCopy {
+  #done(end: number): PreparedReplica {
     if (this.#bytesDone > 0) this.#world.log.info('the replica has caught up with the files of the log', { end, bytes: this.#bytesDone, manifest: this.#manifest.number });
     return { manifest: this.#manifest, end };
   }
@@ -125,27 +125,27 @@ class Preparation {
 
   /** Brings the copy up to the manifest in use; resolves with where it ends. */
   async #follow(): Promise<number> {
-    let survey = await surveyCopy(this.#storage, this.#world.digests);
-    await this.#compare(survey);
+    let inspection = await inspectReplica(this.#storage, this.#world.digests);
+    await this.#compare(inspection);
     for (let steps = 0; steps < STEPS_MAX; steps++) {
       throwIfEnded(this.#parts.signal);
-      if (!survey.isCutPending && survey.end >= manifestEnd(this.#manifest)) return survey.end;
-      if (steps === 0) await this.#begin(survey);
-      await this.#step(survey);
-      survey = await surveyCopy(this.#storage, this.#world.digests);
+      if (!inspection.isCutPending && inspection.end >= manifestEnd(this.#manifest)) return inspection.end;
+      if (steps === 0) await this.#begin(inspection);
+      await this.#step(inspection);
+      inspection = await inspectReplica(this.#storage, this.#world.digests);
     }
-    throw new SkuaError('io_error', `The replica ends at ${survey.end}, and its log at ${manifestEnd(this.#manifest)}, whatever is done: this is a defect.`, { end: survey.end });
+    throw new SkuaError('io_error', `The replica ends at ${inspection.end}, and its log at ${manifestEnd(this.#manifest)}, whatever is done: this is a defect.`, { end: inspection.end });
   }
 
   /** The directory must hold nothing that the log does not. One that named no log so far names this one afterwards. */
-  async #compare(survey: CopySurvey): Promise<void> {
+  async #compare(inspection: ReplicaInspection): Promise<void> {
     const { objects } = this.#world;
     const { chunkSizeBytes, storeId } = this.#manifest;
-    if (survey.chunkSizeBytes !== null && survey.end > 0) {
-      if (survey.chunkSizeBytes !== chunkSizeBytes) throw diverged(objects.place, 0, `have chunks of ${survey.chunkSizeBytes} and ${chunkSizeBytes} bytes`);
-      await this.#compareBytes(survey).catch(async (error: unknown) => {
+    if (inspection.chunkSizeBytes !== null && inspection.end > 0) {
+      if (inspection.chunkSizeBytes !== chunkSizeBytes) throw diverged(objects.place, 0, `have chunks of ${inspection.chunkSizeBytes} and ${chunkSizeBytes} bytes`);
+      await this.#compareBytes(inspection).catch(async (error: unknown) => {
         const position = isSkuaError(error, 'log_diverged') ? error.data.position : undefined;
-        if (position !== undefined) await refuseDamaged({ storage: this.#storage, survey, world: this.#world, manifest: this.#manifest, position, signal: this.#parts.signal });
+        if (position !== undefined) await refuseDamaged({ storage: this.#storage, inspection, world: this.#world, manifest: this.#manifest, position, signal: this.#parts.signal });
         throw error;
       });
     }
@@ -154,29 +154,29 @@ class Preparation {
     this.#belongs = true;
   }
 
-  async #compareBytes(survey: CopySurvey): Promise<void> {
+  async #compareBytes(inspection: ReplicaInspection): Promise<void> {
     const { objects, digests } = this.#world;
     const manifest = this.#manifest;
-    const table = await openSurveyed(this.#storage, survey, this.#belongs ? compareFrom(survey.end, manifest) : 0);
+    const table = await openInspected(this.#storage, inspection, this.#belongs ? compareFrom(inspection.end, manifest) : 0);
     try {
       const parts = { table, manifest, objects };
       const alike = await checkLastBytes(parts);
       if (this.#belongs) return;
       // Nothing else says that it is a copy of this log: some record of it must.
       if (manifest.logEnd > 0 && alike === 0 && await checkFirstBytes(parts) === 0) throw diverged(objects.place, 0, 'have no record that could be compared');
-      if (survey.end <= manifest.logEnd) return;
+      if (inspection.end <= manifest.logEnd) return;
       const tail = await listTail(objects, manifest.boundary, TAIL_COMMITS_MAX);
       if (tail === null) throw new SkuaError('commit_lost', `Commit ${manifest.boundary} no longer exists: a newer manifest includes it.`, { number: manifest.boundary });
-      await placeInTail(table, manifest, readTail(objects, digests, tail), objects.place);
+      await locateInTail(table, manifest, readTail(objects, digests, tail), objects.place);
     } finally {
       await table.close();
     }
   }
 
   /** Before the first change for a manifest. */
-  async #begin(survey: CopySurvey): Promise<void> {
-    const from = survey.end;
-    const common = commonEnd(survey, this.#manifest);
+  async #begin(inspection: ReplicaInspection): Promise<void> {
+    const from = inspection.end;
+    const common = commonEnd(inspection, this.#manifest);
     const { chunkSizeBytes } = this.#manifest;
     const rest = common % chunkSizeBytes === 0 ? 0 : restBytes(this.#manifest, common);
     const bytes = rest + missingBytes(this.#manifest, Math.ceil(common / chunkSizeBytes) * chunkSizeBytes);
@@ -196,30 +196,30 @@ class Preparation {
   }
 
   /** One of the steps that bring a copy nearer to the manifest's end. Another survey tells what it came to. */
-  async #step(survey: CopySurvey): Promise<void> {
+  async #step(inspection: ReplicaInspection): Promise<void> {
     const { chunkSizeBytes } = this.#manifest;
     const { digests } = this.#world;
-    const common = commonEnd(survey, this.#manifest);
-    const isInside = survey.end % chunkSizeBytes !== 0;
+    const common = commonEnd(inspection, this.#manifest);
+    const isInside = inspection.end % chunkSizeBytes !== 0;
     // Recovery first, so that what is built upon is durable; the rest of a chunk is appended by who has recovered it.
-    const needsRecovery = !this.#isSettled && survey.chunkSizeBytes !== null && (common < survey.end || !isInside);
-    if (survey.isCutPending || needsRecovery) return this.#opened(async () => {});
-    if (common < survey.end) {
-      this.#world.log.warn('the replica is truncated to the start of a file of the log: the rest was scavenged in the bucket meanwhile', { from: survey.end, to: common });
+    const needsRecovery = !this.#isSettled && inspection.chunkSizeBytes !== null && (common < inspection.end || !isInside);
+    if (inspection.isCutPending || needsRecovery) return this.#opened(async () => {});
+    if (common < inspection.end) {
+      this.#world.log.warn('the replica is truncated to the start of a file of the log: the rest was scavenged in the bucket meanwhile', { from: inspection.end, to: common });
       await markScavengeDue(this.#storage);
-      await askForCut(this.#storage, common);
+      await requestTruncation(this.#storage, common);
       return this.#opened(async () => {});
     }
-    if (await dropIndexBeyond(this.#storage, digests, survey.end)) this.#world.log.warn('the index is ahead of the log and is rebuilt', { end: survey.end });
+    if (await dropIndexBeyond(this.#storage, digests, inspection.end)) this.#world.log.warn('the index is ahead of the log and is rebuilt', { end: inspection.end });
     const parts = { storage: this.#storage, world: this.#world, manifest: this.#manifest, signal: this.#parts.signal, onBytes: (count: number) => this.#told(count) };
-    if (!isInside) return bringWholeFiles({ ...parts, from: survey.end });
-    return this.#opened((log) => bringChunkRest({ ...parts, log }));
+    if (!isInside) return downloadFiles({ ...parts, from: inspection.end });
+    return this.#opened((log) => catchUpChunk({ ...parts, log }));
   }
 
   /** Does work with the log open, which recovers it first, and cuts it back where that was asked for. */
   async #opened(work: (log: TransactionLog) => Promise<void>): Promise<void> {
     const { clock, digests, ids, log } = this.#world;
-    const opened = await openLog({ storage: this.#storage, cache: new BlockCache(0), digests, ids, clock, log, chunkSizeBytes: this.#manifest.chunkSizeBytes, truncationBytesMax: -1, isCopy: true });
+    const opened = await openLog({ storage: this.#storage, cache: new BlockCache(0), digests, ids, clock, log, chunkSizeBytes: this.#manifest.chunkSizeBytes, truncationBytesMax: -1, isReplica: true });
     this.#isSettled = true;
     try {
       await work(opened);

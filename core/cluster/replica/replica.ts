@@ -7,7 +7,7 @@ import { openPrefix } from '../../shared-log/prefix/prefix.ts';
 import { stampOf } from '../../ports/stamp.ts';
 import { ObjectCommitLog } from '../../shared-log/commit-log/commit-log.ts';
 import { Refresher } from '../../shared-log/refresh/refresh.ts';
-import { type KnownLog, whyAnotherLog } from '../../shared-log/head/head.ts';
+import { type IdentifiedLog, whyAnotherLog } from '../../shared-log/head/head.ts';
 import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 import { listTail, readTail } from '../../shared-log/tail/tail.ts';
 import type { Epoch } from '../../ports/peers.ts';
@@ -17,11 +17,11 @@ import { type DirectoryStore, openStore, type OpenStoreOptions, type SharedOpeni
 import type { EventStore } from '../../streams/api.ts';
 import type { EventStoreInternals } from '../../streams/streams.ts';
 import type { MemberLog } from '../api.ts';
-import { CopyHead, type CopyPlace } from './copy-head.ts';
+import { ReplicaHead, type ReplicaLocation } from './copy-head.ts';
 import { readLogId } from './identity/identity.ts';
-import { copyClosed, CopyLog, epochOfEvent, type OpenCopy } from './member-log.ts';
-import { placeInTail } from './place-in-tail.ts';
-import { prepareCopy } from './prepare-copy.ts';
+import { replicaClosed, ReplicaLog, epochOfEvent, type OpenReplica } from './member-log.ts';
+import { locateInTail } from './place-in-tail.ts';
+import { prepareReplica } from './prepare-copy.ts';
 import { clearScavengeDue, isScavengeDue } from './scavenge-due.ts';
 import { SwitchingScavenger, switchingStore } from './switching.ts';
 import { WatchedObjects } from './watched-objects.ts';
@@ -65,7 +65,7 @@ export async function openMemberStore(options: MemberStoreOptions): Promise<Memb
   // A directory that has been a copy of a log never begins another one.
   const mustExist = await readLogId(options.store.world.storage) !== null;
   const { storeId, number } = await openPrefix(watched, { ...options.log, isCluster: true, mustExist, ...(chunkSizeBytes !== undefined && { chunkSizeBytes }) });
-  const log = new CopyLog(storeId, objects, world.clock, world.digests);
+  const log = new ReplicaLog(storeId, objects, world.clock, world.digests);
   const member = new Member(options, watched, log, { storeId, number });
   try {
     await member.open();
@@ -79,11 +79,11 @@ export async function openMemberStore(options: MemberStoreOptions): Promise<Memb
 /** One opening of the copy. */
 interface Opening {
   readonly open: DirectoryStore;
-  readonly copy: OpenCopy;
+  readonly copy: OpenReplica;
 }
 
 class Member implements MemberStore {
-  readonly log: CopyLog;
+  readonly log: ReplicaLog;
   readonly store: EventStore;
   readonly scavenger: Scavenger;
   readonly failed: Promise<SkuaError>;
@@ -96,11 +96,11 @@ class Member implements MemberStore {
   #reopening: Promise<void> | null = null;
   #watching: Promise<void> = Promise.resolve();
   /** What is known of the log, also while the copy is closed. */
-  #known: () => KnownLog;
+  #known: () => IdentifiedLog;
   /** Nobody has to say any more what the place of the log is known by. */
   readonly forget: () => void;
 
-  constructor(options: MemberStoreOptions, world: ObjectWorld, log: CopyLog, begun: KnownLog['manifest']) {
+  constructor(options: MemberStoreOptions, world: ObjectWorld, log: ReplicaLog, begun: IdentifiedLog['manifest']) {
     this.#known = () => ({ manifest: begun, last: null });
     this.forget = world.objects.recognise?.((there) => whyAnotherLog(there, world.digests, () => this.#known())) ?? (() => {});
     this.#options = options;
@@ -112,7 +112,7 @@ class Member implements MemberStore {
   }
 
   get chunkSizeBytes(): number { return this.#chunkSizeBytes; }
-  get proofChain(): DirectoryStore['proofChain'] { return this.#opening?.open.proofChain ?? null; }
+  get hashChain(): DirectoryStore['hashChain'] { return this.#opening?.open.hashChain ?? null; }
   status(): ReturnType<DirectoryStore['status']> { return this.#current().status(); }
   chunkMap(since: string | null): ReturnType<DirectoryStore['chunkMap']> { return this.#current().chunkMap(since); }
   mergeIndexes(): string { return this.#current().mergeIndexes(); }
@@ -120,7 +120,7 @@ class Member implements MemberStore {
   shippableLog(): ReturnType<DirectoryStore['shippableLog']> { return this.#current().shippableLog(); }
 
   #current(): DirectoryStore {
-    if (this.#opening === null) throw copyClosed(this.log.trouble);
+    if (this.#opening === null) throw replicaClosed(this.log.trouble);
     return this.#opening.open;
   }
 
@@ -138,7 +138,7 @@ class Member implements MemberStore {
   }
 
   async #openOnce(): Promise<void> {
-    const opener = new CopyOpening(this.#options, this.#world, this.log, this.#closing.signal, (error) => this.#reopen(error));
+    const opener = new ReplicaOpening(this.#options, this.#world, this.log, this.#closing.signal, (error) => this.#reopen(error));
     const open = await opener.run();
     const { head } = opener.copy;
     this.#known = () => head.knownLog;
@@ -240,21 +240,21 @@ async function closeOpening({ open, copy }: Opening): Promise<void> {
 const FINAL: ReadonlySet<string> = new Set(['log_diverged', 'other_log', 'log_corrupt', 'format_too_new', 'manifest_invalid']);
 
 /** Opens the copy once: files first, then log and index, then the tail. */
-class CopyOpening implements SharedOpening {
+class ReplicaOpening implements SharedOpening {
   readonly streams: SharedOpening['streams'];
   readonly #options: MemberStoreOptions;
   readonly #world: ObjectWorld;
-  readonly #log: CopyLog;
+  readonly #log: ReplicaLog;
   readonly #signal: AbortSignal;
   readonly #onTrouble: (error: SkuaError) => void;
   #manifest: ObjectManifest | null = null;
   #local: TransactionLog | null = null;
-  #head: CopyHead | null = null;
+  #head: ReplicaHead | null = null;
   #refresher: Refresher | null = null;
-  #copy: OpenCopy | null = null;
+  #copy: OpenReplica | null = null;
   #flushing: Promise<void> = Promise.resolve();
 
-  constructor(options: MemberStoreOptions, world: ObjectWorld, log: CopyLog, signal: AbortSignal, onTrouble: (error: SkuaError) => void) {
+  constructor(options: MemberStoreOptions, world: ObjectWorld, log: ReplicaLog, signal: AbortSignal, onTrouble: (error: SkuaError) => void) {
     this.streams = { idLookbackEvents: ID_LOOKBACK_EVENTS, ...options.log?.streams };
     this.#options = options;
     this.#world = world;
@@ -263,7 +263,7 @@ class CopyOpening implements SharedOpening {
     this.#onTrouble = onTrouble;
   }
 
-  get copy(): OpenCopy { return this.#copy!; }
+  get copy(): OpenReplica { return this.#copy!; }
 
   async run(): Promise<DirectoryStore> {
     const { store } = this.#options;
@@ -273,16 +273,16 @@ class CopyOpening implements SharedOpening {
 
   async prepare(): Promise<void> {
     const { store } = this.#options;
-    const { manifest } = await prepareCopy({ storage: store.world.storage, world: this.#world, manifest: this.#manifest!, ...(store.onProgress && { onProgress: store.onProgress }), signal: this.#signal });
+    const { manifest } = await prepareReplica({ storage: store.world.storage, world: this.#world, manifest: this.#manifest!, ...(store.onProgress && { onProgress: store.onProgress }), signal: this.#signal });
     this.#manifest = manifest;
   }
 
-  async commitLog(log: TransactionLog, index: CopyHeadParts['index']): Promise<ObjectCommitLog> {
+  async commitLog(log: TransactionLog, index: ReplicaHeadParts['index']): Promise<ObjectCommitLog> {
     const options = this.#options.log;
     const manifest = this.#manifest!;
     const stamp = stampOf(this.#world.clock);
-    const place = await placeOf(this.#world, manifest, log);
-    const head = new CopyHead(this.#world, options?.freshMs ?? FRESH_DEFAULT_MS, { log, index }, { manifest, stamp, ...place }, {
+    const location = await placeOf(this.#world, manifest, log);
+    const head = new ReplicaHead(this.#world, options?.freshMs ?? FRESH_DEFAULT_MS, { log, index }, { manifest, stamp, ...location }, {
       committed: () => this.#log.noteCommitted(), applied: (number) => this.#log.noteApplied(number), mustReopen: (error) => this.#onTrouble(error), refusal: () => this.#options.refusal?.() ?? null,
     });
     this.#local = log;
@@ -291,7 +291,7 @@ class CopyOpening implements SharedOpening {
     return new ObjectCommitLog(head, this.#refresher, { attemptsMax: options?.commitAttemptsMax ?? COMMIT_ATTEMPTS_DEFAULT_MAX, deadlineMs: options?.commitDeadlineMs ?? COMMIT_DEADLINE_DEFAULT_MS });
   }
 
-  onEpoch(epoch: Parameters<CopyLog['noteEpoch']>[0]): void {
+  onEpoch(epoch: Parameters<ReplicaLog['noteEpoch']>[0]): void {
     this.#log.noteEpoch(epoch);
     // One that can't be written now, or is lost in a crash, is written at the next opening.
     this.#flushing = this.#flushing.then(() => this.#flushEpoch()).catch((error: unknown) => this.#world.log.warn('the newest epoch could not be recorded', { error }));
@@ -328,7 +328,7 @@ class CopyOpening implements SharedOpening {
   }
 }
 
-type CopyHeadParts = ConstructorParameters<typeof CopyHead>[2];
+type ReplicaHeadParts = ConstructorParameters<typeof ReplicaHead>[2];
 
 async function lastEpoch(store: EventStore): Promise<Epoch | null> {
   try {
@@ -340,7 +340,7 @@ async function lastEpoch(store: EventStore): Promise<Epoch | null> {
 }
 
 /** The commit with which a copy ends (rule 4), and where the next one starts. Rejects with `log_diverged` where none does, and with `copy_behind` when a newer manifest has taken the tail in. */
-async function placeOf({ objects, digests }: ObjectWorld, manifest: ObjectManifest, { table }: TransactionLog): Promise<CopyPlace> {
+async function placeOf({ objects, digests }: ObjectWorld, manifest: ObjectManifest, { table }: TransactionLog): Promise<ReplicaLocation> {
   const { boundary, chunkSizeBytes: size } = manifest;
   const tail = await listTail(objects, boundary, TAIL_COMMITS_MAX);
   if (tail === null) throw new SkuaError('copy_behind', `Commit ${boundary} has been taken into files since the replica was compared with the log.`, { boundary });
@@ -353,7 +353,7 @@ async function placeOf({ objects, digests }: ObjectWorld, manifest: ObjectManife
       yield commit;
     }
   };
-  const known = await placeInTail(table, manifest, noting(), objects.place);
+  const known = await locateInTail(table, manifest, noting(), objects.place);
   // The one behind it was looked at, too, where it shows that a chunk has ended.
   const commit = [last as Commit | null, before as Commit | null].find((one) => one?.number === known) ?? null;
   const { endsChunk } = commit ?? manifest;

@@ -5,24 +5,24 @@ import { chunkNumberAt, parseChunkFileNames, takeInventory, type ChunkFileName }
 import { ChunkTable } from '../../log/chunk-table/chunk-table.ts';
 import { Chunk, openCompleted } from '../../log/chunk/chunk.ts';
 import { checkRecordEndsAt, findLogEnd } from '../../log/log-end/log-end.ts';
-import { checkHeaderPlace, hasFooter, readHeader } from '../../log/format/chunk-files.ts';
+import { checkHeaderRange, hasFooter, readHeader } from '../../log/format/chunk-files.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage } from '../../ports/storage.ts';
 
 const ADVICE = 'Use an empty directory for the member, or restore this one from a backup.';
 
 /** A chunk file in force. */
-export interface CopyFile {
+export interface ReplicaFile {
   readonly name: string;
   readonly startNumber: number;
   readonly endNumber: number;
 }
 
 /** The chunk that is not complete: its data ends at this local offset. */
-interface CopyFilling extends CopyFile { readonly dataBytes: number }
+interface ReplicaFilling extends ReplicaFile { readonly dataBytes: number }
 
 /** What a stopped directory holds, found out without changing it. */
-export interface CopySurvey {
+export interface ReplicaInspection {
   /** Null for a directory without any log. */
   readonly chunkSizeBytes: number | null;
   /** Where the next record would go: the place to which a start recovers the log, or at which a truncation that was asked for ends it. */
@@ -30,18 +30,18 @@ export interface CopySurvey {
   /** `truncate.chk` asks for something: an opening does that first. */
   readonly isCutPending: boolean;
   /** Completed chunk files below the end, ascending. */
-  readonly files: readonly CopyFile[];
+  readonly files: readonly ReplicaFile[];
   /** Null where the log ends at the beginning of a chunk that has no data. */
-  readonly filling: CopyFilling | null;
+  readonly filling: ReplicaFilling | null;
 }
 
-const EMPTY: CopySurvey = { chunkSizeBytes: null, end: 0, isCutPending: false, files: [], filling: null };
+const EMPTY: ReplicaInspection = { chunkSizeBytes: null, end: 0, isCutPending: false, files: [], filling: null };
 
 /**
  * Looks at the log of a stopped directory as an opening would find it. Throws `log_corrupt`, `chunk_missing`, `chunk_unexpected`, `checkpoint_corrupt` or
  * `log_unsupported`, as an opening would.
  */
-export async function surveyCopy(storage: Storage, digests: Digests): Promise<CopySurvey> {
+export async function inspectReplica(storage: Storage, digests: Digests): Promise<ReplicaInspection> {
   const names = parseChunkFileNames(await storage.list(''));
   const [writer, asked] = await Promise.all([readCheckpoint(storage, 'writer.chk'), readCheckpoint(storage, 'truncate.chk')]);
   if (names.length === 0) {
@@ -50,7 +50,7 @@ export async function surveyCopy(storage: Storage, digests: Digests): Promise<Co
     if (writer !== null && writer > 0) throw new SkuaError('chunk_missing', `writer.chk names position ${writer}, and there is no chunk file in the directory. ${ADVICE}`, { chunk: 0, count: 1 });
     return EMPTY;
   }
-  return new Survey(storage, digests, names, (await readHeader(storage, names[0]!.name)).chunkSize).run(writer, asked ?? -1);
+  return new Inspection(storage, digests, names, (await readHeader(storage, names[0]!.name)).chunkSize).run(writer, asked ?? -1);
 }
 
 async function readCheckpoint(storage: Storage, path: string): Promise<number | null> {
@@ -66,7 +66,7 @@ async function readCheckpoint(storage: Storage, path: string): Promise<number | 
   throw new SkuaError('checkpoint_corrupt', `${path} has ${size} bytes instead of 8. ${ADVICE}`, { file: path, offset: 0 });
 }
 
-class Survey {
+class Inspection {
   readonly #storage: Storage;
   readonly #digests: Digests;
   readonly #names: readonly ChunkFileName[];
@@ -79,7 +79,7 @@ class Survey {
     this.#chunkSize = chunkSize;
   }
 
-  async run(recorded: number | null, asked: number): Promise<CopySurvey> {
+  async run(recorded: number | null, asked: number): Promise<ReplicaInspection> {
     const isCutPending = asked >= 0;
     // What a truncation is about to take away, or has half taken away, is not looked at.
     const cut = isCutPending && (recorded === null || asked <= recorded) ? asked : null;
@@ -88,7 +88,7 @@ class Survey {
     const below = cut === null ? await this.#withoutOrphan(lastNumber, writer) : this.#names.filter(({ number }) => number <= lastNumber);
     const inventory = await takeInventory(below, lastNumber - 1, async ({ name }) => (await readHeader(this.#storage, name)).endNumber);
     if (inventory.missing.length > 0) throw this.#missing(inventory.missing[0]!, writer);
-    const files = inventory.latest.map(({ file, endNumber }): CopyFile => ({ name: file.name, startNumber: file.number, endNumber }));
+    const files = inventory.latest.map(({ file, endNumber }): ReplicaFile => ({ name: file.name, startNumber: file.number, endNumber }));
     const base = { chunkSizeBytes: this.#chunkSize, isCutPending };
     const last = files.at(-1);
     if (last === undefined || last.endNumber < lastNumber) {
@@ -98,7 +98,7 @@ class Survey {
       return { ...base, end: writer, files: isWhole ? files : files.slice(0, -1), filling: isWhole ? null : { ...last!, dataBytes: this.#chunkSize } };
     }
     const header = await readHeader(this.#storage, last.name);
-    checkHeaderPlace(last.name, header, { number: last.startNumber, endNumber: last.endNumber, chunkSize: this.#chunkSize });
+    checkHeaderRange(last.name, header, { number: last.startNumber, endNumber: last.endNumber, chunkSize: this.#chunkSize });
     // A scavenged chunk is complete, and a cut into it takes it away whole.
     if (header.isScavenged && cut !== null) return { ...base, end: last.startNumber * this.#chunkSize, files: files.slice(0, -1), filling: null };
     if (header.isScavenged) return { ...base, end: (last.endNumber + 1) * this.#chunkSize, files, filling: null };
@@ -134,7 +134,7 @@ class Survey {
 }
 
 /** The chunks of the directory that hold anything at or behind `from`, open for reading. To be closed by the caller; throws `log_corrupt`. */
-export async function openSurveyed(storage: Storage, { chunkSizeBytes, end, files, filling }: CopySurvey, from: number): Promise<ChunkTable> {
+export async function openInspected(storage: Storage, { chunkSizeBytes, end, files, filling }: ReplicaInspection, from: number): Promise<ChunkTable> {
   const table = new ChunkTable(chunkSizeBytes ?? 1);
   const cache = new BlockCache(0);
   try {

@@ -1,9 +1,9 @@
 import { SkuaError } from '../../base/errors.ts';
-import type { DryRunReport, Explanation, LastScavenge, OlderPoint, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeStarted } from '../../scavenge/api.ts';
+import type { DryRunReport, Explanation, LastScavenge, ResumedPoint, ScavengeOptions, ScavengeProgress, Scavenger, ScavengeStarted } from '../../scavenge/api.ts';
 import type { EventStore } from '../../streams/api.ts';
 import { type Call, layer, performWrite } from '../../streams/layer/layer.ts';
 import type { MemberLog } from '../api.ts';
-import { copyClosed } from './member-log.ts';
+import { replicaClosed } from './member-log.ts';
 
 /** What a copy that is closed, or must be, says to those who use it. */
 const CLOSED: ReadonlySet<string> = new Set(['copy_behind', 'store_closed', 'io_error', 'file_not_found']);
@@ -16,7 +16,7 @@ export function switchingStore(open: () => EventStore | null, current: Current<E
   /** Errors of a copy that is being closed and opened again say only that. None of them leaves open whether something was written. */
   const told = (store: EventStore, error: unknown): unknown => {
     if (!(error instanceof SkuaError) || !CLOSED.has(error.code)) return error;
-    return error.code === 'copy_behind' || open() !== store ? copyClosed(error) : error;
+    return error.code === 'copy_behind' || open() !== store ? replicaClosed(error) : error;
   };
   const use = async <T>(call: Call<Promise<T>>): Promise<T> => {
     const store = current();
@@ -70,7 +70,7 @@ export class SwitchingScavenger implements Scavenger {
   async stop(scavengeId: string): Promise<string> { return this.#scavenger().stop(scavengeId); }
   current(): string | null { return this.#open()?.current() ?? null; }
   last(): LastScavenge | null { return this.#open()?.last() ?? null; }
-  async waiting(): Promise<OlderPoint | null> { return this.#scavenger().waiting(); }
+  async waiting(): Promise<ResumedPoint | null> { return this.#scavenger().waiting(); }
   lastOptions(): ScavengeOptions { return this.#open()?.lastOptions() ?? {}; }
   progress(): ScavengeProgress | null { return this.#open()?.progress() ?? null; }
   async startDryRun(options?: ScavengeOptions): Promise<{ readonly scavengeId: string }> { return this.#scavenger().startDryRun(options); }

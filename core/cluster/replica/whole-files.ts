@@ -15,7 +15,7 @@ import { newPieceBuffers, objectCutter, ongoingHeader, type PieceBuffers, pieces
 /** Files that are downloaded side by side; each has two pieces in memory. */
 const FILES_AT_ONCE = 4;
 
-export interface WholeFilesParts {
+export interface FileDownloadParts {
   readonly storage: Storage;
   readonly world: ObjectWorld;
   readonly manifest: ObjectManifest;
@@ -58,13 +58,13 @@ export function missingBytes(manifest: ObjectManifest, from: number): number {
  * log that ends at `writer.chk`, or has one whole file more, which every opening takes for what it is. Errors: `file_not_found` (data: key) for an object
  * that is gone, `log_corrupt` for one that is not as it was written, `disk_full`, `aborted`, and what storage and bucket throw; what is in force by then stays.
  */
-export async function bringWholeFiles(parts: WholeFilesParts): Promise<void> {
-  const files = new WholeFiles(parts, missingFiles(parts.manifest, parts.from));
+export async function downloadFiles(parts: FileDownloadParts): Promise<void> {
+  const files = new FileDownload(parts, missingFiles(parts.manifest, parts.from));
   await files.run();
 }
 
-class WholeFiles {
-  readonly #parts: WholeFilesParts;
+class FileDownload {
+  readonly #parts: FileDownloadParts;
   readonly #missing: readonly MissingFile[];
   readonly #ending = new AbortController();
   readonly #signal: AbortSignal;
@@ -78,7 +78,7 @@ class WholeFiles {
   /** Empty files of chunks that are about to come. */
   #standing: readonly string[] = [];
 
-  constructor(parts: WholeFilesParts, missing: readonly MissingFile[]) {
+  constructor(parts: FileDownloadParts, missing: readonly MissingFile[]) {
     this.#parts = parts;
     this.#missing = missing;
     this.#signal = AbortSignal.any([parts.signal, this.#ending.signal]);
@@ -181,7 +181,7 @@ class WholeFiles {
       const { name, end } = this.#missing[this.#next]!;
       await storage.rename(temporaryOf(name), name);
       // Of two versions of a chunk every opening takes the newer one, so the empty one may go now.
-      for (const standing of this.#standing) if (standing !== name) await storage.remove(standing);
+      for (const candidacy of this.#standing) if (candidacy !== name) await storage.remove(candidacy);
       this.#standing = [];
       await this.#checkpoints!.writer.flush(end);
     }

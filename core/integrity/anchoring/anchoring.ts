@@ -2,12 +2,12 @@ import { isSkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Meter } from '../../ports/meter.ts';
-import type { ProofKeeper } from '../chain/chain.ts';
+import type { HashChain } from '../chain/chain.ts';
 import type { Anchor } from '../format/layout.ts';
 import { afterDelay } from '../../base/background.ts';
 
 /** Where anchors go: a place that whoever reaches the node's disk does not reach. */
-export interface AnchorPlace {
+export interface AnchorLocation {
   /** As it is shown, without credentials. */
   readonly name: string;
   /** Resolves when the anchor is there for good; whoever repeats it does no harm. */
@@ -17,10 +17,10 @@ export interface AnchorPlace {
 
 interface AnchoringParts {
   /** Null while there is none. */
-  readonly keeper: () => Pick<ProofKeeper, 'anchor' | 'figures' | 'damage'> | null;
+  readonly hashChain: () => Pick<HashChain, 'anchor' | 'figures' | 'damage'> | null;
   /** A scavenge is under way, whose receipts go on growing. */
   readonly isScavenging: () => boolean;
-  readonly place: AnchorPlace;
+  readonly place: AnchorLocation;
   readonly everyMs: number;
   readonly clock: Clock;
   readonly log: Log;
@@ -82,17 +82,17 @@ export class Anchoring {
   }
 
   #isDue(): boolean {
-    const { keeper, everyMs, clock, isScavenging } = this.#parts;
-    const proofs = keeper();
+    const { hashChain, everyMs, clock, isScavenging } = this.#parts;
+    const proofs = hashChain();
     if (proofs === null || proofs.damage !== null) return false;
     const hasNewReceipts = this.#placed !== null && proofs.figures.receipts !== this.#placed.receipts && !isScavenging();
     return hasNewReceipts || clock.monotonicMs() - this.#triedMs >= everyMs;
   }
 
   async #place(tries: number, signal: AbortSignal): Promise<void> {
-    const { keeper, clock, log, meter, place } = this.#parts;
+    const { hashChain, clock, log, meter, place } = this.#parts;
     this.#triedMs = clock.monotonicMs();
-    const proofs = keeper();
+    const proofs = hashChain();
     if (proofs === null || proofs.damage !== null || signal.aborted) return;
     for (let attempt = 1, pauseMs = FIRST_PAUSE_MS; ; attempt++, pauseMs *= 2) {
       try {

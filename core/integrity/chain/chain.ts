@@ -30,7 +30,7 @@ const BACKGROUND_BYTES_PER_SECOND = 67_108_864;
 const LOOK_EVERY_MS = 5_000;
 const FIRST_LOOK_AFTER_MS = 10_000;
 
-export interface ProofParts {
+export interface HashChainParts {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -59,25 +59,25 @@ interface Receipts {
  * begun. One that is damaged keeps no node from starting: it is told, and no scavenge removes anything, since what it removed could not be told
  * from what somebody else did. Throws what the storage throws.
  */
-export async function openProofs(parts: ProofParts, begins: boolean): Promise<ProofKeeper | null> {
+export async function openHashChain(parts: HashChainParts, begins: boolean): Promise<HashChain | null> {
   try {
     return await openChain(parts, begins);
   } catch (error) {
     if (!isSkuaError(error, 'proof_damaged')) throw error;
     parts.log.warn('the hash chain is damaged: no anchors are made and no scavenges run until it is repaired', { error: error.message });
-    return new ProofKeeper(parts, NO_CHAIN, error);
+    return new HashChain(parts, NO_CHAIN, error);
   }
 }
 
 const NO_CHAIN: ChainFile = { format: CHAIN_FORMAT, chain: '00'.repeat(CHAIN_ID_BYTES), chunkSizeBytes: 0, begunAt: '' };
 
-async function openChain(parts: ProofParts, begins: boolean): Promise<ProofKeeper | null> {
+async function openChain(parts: HashChainParts, begins: boolean): Promise<HashChain | null> {
   const chain = await readChain(parts.storage) ?? (begins ? await beginChain(parts) : null);
   if (chain === null) return null;
   if (chain.chunkSizeBytes !== parts.table.chunkSize) throw new SkuaError('proof_damaged', `${CHAIN_PATH} is of a log with chunks of ${chain.chunkSizeBytes} bytes, but this log has ${parts.table.chunkSize}. Remove the folder ${PROOF_FOLDER} to start a new chain.`, { path: CHAIN_PATH });
-  const keeper = new ProofKeeper(parts, chain);
-  await keeper.open();
-  return keeper;
+  const hashChain = new HashChain(parts, chain);
+  await hashChain.open();
+  return hashChain;
 }
 
 /** Null where there is none. Throws `proof_damaged`. */
@@ -96,15 +96,15 @@ export async function readChain(storage: Storage): Promise<ChainFile | null> {
   return found as ChainFile;
 }
 
-async function beginChain({ storage, ids, clock, table }: ProofParts): Promise<ChainFile> {
+async function beginChain({ storage, ids, clock, table }: HashChainParts): Promise<ChainFile> {
   const chain: ChainFile = { format: CHAIN_FORMAT, chain: toHex(ids.uuidBytes()), chunkSizeBytes: table.chunkSize, begunAt: timestampText(Math.floor(clock.nowMs()), 0) };
   await replaceFile(storage, CHAIN_PATH, encodeText(`${JSON.stringify(chain)}\n`));
   return chain;
 }
 
 /** Keeps up the chain of one directory: leaves files of completed chunks, receipts of what scavenges remove, anchors. */
-export class ProofKeeper {
-  readonly #parts: ProofParts;
+export class HashChain {
+  readonly #parts: HashChainParts;
   readonly #sha256: Sha256;
   readonly chain: ChainFile;
   readonly damage: SkuaError | null;
@@ -122,7 +122,7 @@ export class ProofKeeper {
   #tail: { readonly number: number; readonly to: number; readonly state: TreeState } | null = null;
 
   /** `damage` keeps everything from being done. */
-  constructor(parts: ProofParts, chain: ChainFile, damage: SkuaError | null = null) {
+  constructor(parts: HashChainParts, chain: ChainFile, damage: SkuaError | null = null) {
     this.#parts = parts;
     this.chain = chain;
     this.damage = damage;

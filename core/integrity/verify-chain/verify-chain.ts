@@ -13,8 +13,8 @@ import { type Anchor, CHAIN_ID_BYTES, CHAIN_PATH, chainLink, chainStart, isHex, 
 import { sha256By } from '../format/sha256.ts';
 import { Accumulated, leavesOf } from './verify-leaves.ts';
 import { type Receipts, readReceipts, type StateAt } from './verify-receipts.ts';
-import { type ChunkPlace, ChunkRecords, type Found, type Run } from './verify-records.ts';
-import { finding, type ProofFinding, type Said, unreadable } from './verify-said.ts';
+import { type ChunkSpan, ChunkRecords, type Found, type Run } from './verify-records.ts';
+import { finding, type ProofFinding, type ChainReport, unreadable } from './verify-said.ts';
 
 /**
  * The verifier. It reads the files of a directory and nothing else, and shares with what writes them the layout of records and of
@@ -54,7 +54,7 @@ const CHAIN_BYTES_MAX = 4_096;
 const FINDINGS_MAX = 1_000;
 
 /** Compares a directory with anchors. Reads only, and needs no node to be stopped but for what is said of the end of the log. Throws what the storage throws. */
-export async function* verifyProof(options: VerifyProofOptions): AsyncGenerator<Said, ProofSummary, undefined> {
+export async function* verifyProof(options: VerifyProofOptions): AsyncGenerator<ChainReport, ProofSummary, undefined> {
   const run = new Verifying(options);
   let told = 0;
   for await (const said of run.run()) {
@@ -121,7 +121,7 @@ class Verifying {
     };
   }
 
-  async *run(): AsyncGenerator<Said> {
+  async *run(): AsyncGenerator<ChainReport> {
     const here = await this.#chainHere();
     const own = here === null ? this.#anchors : this.#anchors.filter(({ chain }) => chain === here);
     for (const { madeAt, chain, position } of this.#anchors.filter((anchor) => !own.includes(anchor))) {
@@ -153,7 +153,7 @@ class Verifying {
     this.#held = this.#anchors.length - broken.size;
   }
 
-  async *#walk(start: Uint8Array, covered: number, broken: Set<Anchor>): AsyncGenerator<Said> {
+  async *#walk(start: Uint8Array, covered: number, broken: Set<Anchor>): AsyncGenerator<ChainReport> {
     const places = yield* this.#places();
     const lastNumber = Math.floor(Math.max(0, this.#newest.position - 1) / this.#chunkSize);
     const bytesTotal = this.#newest.position;
@@ -184,7 +184,7 @@ class Verifying {
   }
 
   /** One logical chunk: its records beside its leaves and receipts. Answers its link. */
-  async *#chunk({ number, upTo, link: before, records, covered, broken, failed }: ChunkWork): AsyncGenerator<Said, Uint8Array> {
+  async *#chunk({ number, upTo, link: before, records, covered, broken, failed }: ChunkWork): AsyncGenerator<ChainReport, Uint8Array> {
     const start = number * this.#chunkSize;
     const end = start + this.#chunkSize;
     const tree = new Accumulated(this.#sha256);
@@ -265,7 +265,7 @@ class Verifying {
    * An anchor names no record of the chunk being written, whose leaves nobody has written down yet. The checksums of its blocks do, unless who
    * changed a record has changed them, too.
    */
-  async *#changedBlocks(place: ChunkPlace, { position }: Anchor): AsyncGenerator<ProofFinding> {
+  async *#changedBlocks(place: ChunkSpan, { position }: Anchor): AsyncGenerator<ProofFinding> {
     const blocks = await compareBlocks(this.#storage, place.name, this.#options.digests, async () => {});
     const suspects = new Map(blocks.map((block) => [block, [] as number[]]));
     const start = place.startNumber * this.#chunkSize;
@@ -331,7 +331,7 @@ class Verifying {
   }
 
   /** Chunk files in force, as a start would choose them, and the end of the log. */
-  async *#places(): AsyncGenerator<Said, readonly ChunkPlace[]> {
+  async *#places(): AsyncGenerator<ChainReport, readonly ChunkSpan[]> {
     const files = parseChunkFileNames(await this.#storage.list(''));
     const position = this.#newest.position;
     const lastNumber = Math.floor(Math.max(0, position - 1) / this.#chunkSize);
@@ -346,7 +346,7 @@ class Verifying {
     return places;
   }
 
-  async *#findEnd(places: readonly ChunkPlace[], newest: ChunkFileName | undefined): AsyncGenerator<Said> {
+  async *#findEnd(places: readonly ChunkSpan[], newest: ChunkFileName | undefined): AsyncGenerator<ChainReport> {
     const failures: ProofFinding[] = [];
     const writer = await this.#checkpoint('writer.chk');
     const order = await this.#checkpoint('truncate.chk');

@@ -7,7 +7,7 @@ import type { Sha256 } from '../format/layout.ts';
 import { finding, type ProofFinding, unreadable } from './verify-said.ts';
 
 /** A chunk file in force. */
-export interface ChunkPlace { readonly name: string; readonly startNumber: number; readonly endNumber: number }
+export interface ChunkSpan { readonly name: string; readonly startNumber: number; readonly endNumber: number }
 
 /** A record as it lies in a file. */
 export interface Found { readonly position: number; readonly leaf: Uint8Array; readonly file: string; readonly offset: number }
@@ -49,7 +49,7 @@ export class ChunkRecords {
   }
 
   /** The records of a file up to the end of a logical chunk; what lies behind it is kept for the next call. */
-  async *upTo(place: ChunkPlace, chunkEnd: number): AsyncGenerator<Run, void> {
+  async *upTo(place: ChunkSpan, chunkEnd: number): AsyncGenerator<Run, void> {
     const isLast = (place.endNumber + 1) * this.#chunkSize === chunkEnd;
     let walk = this.#walks.get(place.name);
     if (walk === undefined) this.#walks.set(place.name, walk = this.#walkFile(place));
@@ -71,7 +71,7 @@ export class ChunkRecords {
   }
 
   /** All records of a file in its order. A record that is none ends it, with a finding. */
-  async *#walkFile({ name, startNumber }: ChunkPlace): AsyncGenerator<Run, void> {
+  async *#walkFile({ name, startNumber }: ChunkSpan): AsyncGenerator<Run, void> {
     const file = await this.#storage.open(name, 'read');
     try {
       const header = decodeHeader(name, await file.read(0, HEADER_BYTES));

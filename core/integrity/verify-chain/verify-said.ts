@@ -35,7 +35,7 @@ export interface ProofNote { readonly kind: 'note'; readonly file: string | null
 
 export interface ProofProgress { readonly kind: 'progress'; readonly bytesDone: number; readonly bytesTotal: number }
 
-export type Said = ProofFinding | ProofNote | ProofProgress;
+export type ChainReport = ProofFinding | ProofNote | ProofProgress;
 
 export function finding(code: ProofFinding['code'], file: string | null, position: number | null, message: string): ProofFinding {
   return { kind: 'finding', code, file, position, message };

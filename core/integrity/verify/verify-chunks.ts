@@ -8,7 +8,7 @@ import { chunkFileName, chunkNumberAt, decodeFooter, decodeHeader, FOOTER_BYTES,
 import { ChunkTable } from '../../log/chunk-table/chunk-table.ts';
 import { Chunk, scanChunk } from '../../log/chunk/chunk.ts';
 import { findLogEnd } from '../../log/log-end/log-end.ts';
-import { checkHeaderPlace, checkOldLength, readHeader, type ChunkPlace } from '../../log/format/chunk-files.ts';
+import { checkHeaderRange, checkOldLength, readHeader, type ChunkRange } from '../../log/format/chunk-files.ts';
 import { COMMIT, decodeCommit, decodeEpoch, parsePrepare, PREPARE, PrepareFields, RecordFrame, SYSTEM } from '../../log/format/records.ts';
 import { isLeftoverName } from '../../ports/own-names.ts';
 import type { StorageFile } from '../../ports/storage.ts';
@@ -119,11 +119,11 @@ async function verifyCheckpoints(run: VerifyRun): Promise<CheckpointValues> {
   return { writer, epoch: values.get('epoch.chk') ?? -1 };
 }
 
-async function openComplete(run: VerifyRun, name: string, place: ChunkPlace): Promise<Chunk | null> {
+async function openComplete(run: VerifyRun, name: string, place: ChunkRange): Promise<Chunk | null> {
   const file = await run.open(name);
   try {
     const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
-    checkHeaderPlace(name, header, place);
+    checkHeaderRange(name, header, place);
     const footer = decodeFooter(name, await file.read(Math.max(0, file.size - FOOTER_BYTES), FOOTER_BYTES), file.size);
     checkOldLength(name, header, footer, file.size);
     await checkMap(run, name, file, header, footer);
@@ -135,11 +135,11 @@ async function openComplete(run: VerifyRun, name: string, place: ChunkPlace): Pr
 }
 
 /** The chunk that holds the end of the log: still being written, or complete at exactly that place. */
-async function openLast(run: VerifyRun, name: string, writer: number | null, table: ChunkTable, place: ChunkPlace): Promise<Chunk | null> {
+async function openLast(run: VerifyRun, name: string, writer: number | null, table: ChunkTable, place: ChunkRange): Promise<Chunk | null> {
   const file = await run.open(name);
   try {
     const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
-    checkHeaderPlace(name, header, place);
+    checkHeaderRange(name, header, place);
     if (header.isScavenged) {
       const footer = decodeFooter(name, await file.read(Math.max(0, file.size - FOOTER_BYTES), FOOTER_BYTES), file.size);
       return new Chunk(name, run.cache.attach(file), header, footer, 0);
@@ -158,16 +158,16 @@ async function openLast(run: VerifyRun, name: string, writer: number | null, tab
 /** The chunk being written has no MD5: its blocks are compared with the checksums beside it, and what these don't reach is named. */
 async function verifyBlocks(run: VerifyRun, file: StorageFile, end: OngoingEnd): Promise<void> {
   const name = file.path;
-  const { wrong, vouchedTo, outdated, isThere } = await checkBlocks(run.storage, file, end, run.digests);
+  const { wrong, checksummedTo, outdated, isThere } = await checkBlocks(run.storage, file, end, run.digests);
   for (const block of wrong) {
     const offset = block * BLOCK_BYTES;
     run.add('error', 'block_mismatch', name, offset, `The bytes of ${name} from ${offset} on differ from the checksum in ${BLOCK_SUMS_FILE} of this block of ${BLOCK_BYTES} bytes, and no other program has written there since: the file was changed or damaged. Restore the directory from a backup; to accept the bytes as they are, delete ${BLOCK_SUMS_FILE}.`);
   }
   const dataEnd = HEADER_BYTES + end.localEnd;
-  const from = Math.max(vouchedTo, HEADER_BYTES);
+  const from = Math.max(checksummedTo, HEADER_BYTES);
   const bytes = dataEnd - from;
   if (bytes <= 0) return;
-  const why = vouchedTo > 0 ? 'are not protected yet: the node ended before it had written their checksums'
+  const why = checksummedTo > 0 ? 'are not protected yet: the node ended before it had written their checksums'
     : outdated !== null ? `are not protected: ${BLOCK_SUMS_FILE} has checksums, but ${outdated}`
     : isThere ? 'are not protected' : `are not protected: there is no ${BLOCK_SUMS_FILE}, for example because another program or an older version wrote last, or the node was killed in its first seconds`;
   run.note('ongoing_unprotected', name, { offset: from, bytes }, `The last ${bytes.toLocaleString('en')} bytes of ${name}, the chunk that is being written, ${why}. A changed byte there is detected only if it breaks a record. The next start protects them as they are.`);

@@ -4,7 +4,7 @@ import type { Digests } from '../../ports/digests.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { Chunk, scanChunk } from '../chunk/chunk.ts';
-import { BLOCK_SUMS_FILE, readBlockSums, type VouchedBlocks } from '../format/block-sums-file.ts';
+import { BLOCK_SUMS_FILE, readBlockSums, type ChecksummedBlocks } from '../format/block-sums-file.ts';
 import { type ChunkHeader, decodeHeader, HEADER_BYTES } from '../format/chunk-format.ts';
 import type { LogEnd } from '../log-end/log-end.ts';
 import { SYSTEM } from '../format/records.ts';
@@ -48,7 +48,7 @@ export interface BlockFindings {
   /** Of the bytes as they are. */
   readonly sums: BlockSums;
   /** File offset up to which all is as it was written, or is not (`wrong`); 0 where nothing is vouched for. */
-  readonly vouchedTo: number;
+  readonly checksummedTo: number;
   /** Blocks that are not as they were written, though nobody else can have written them since. */
   readonly wrong: readonly number[];
   /** Why what was written down no longer fits and is built again; null where it fits, or there is none. */
@@ -70,14 +70,14 @@ export async function checkBlocks(storage: Storage, file: StorageFile, { header,
   const kept = await readBlockSums(storage, digests, header.chunkSize);
   const isThere = kept !== null;
   const outdated = kept === null ? null : kept === 'not-ours' ? 'their file was changed or damaged' : outdatedBy(kept, header, end);
-  const vouched = outdated === null && kept !== 'not-ours' ? kept : null;
-  const { sums, wrong } = await sumBlocks(file, end, digests, compares ? vouched : null);
-  if (vouched === null) return { sums, vouchedTo: 0, wrong: [], outdated, isThere };
+  const checksummed = outdated === null && kept !== 'not-ours' ? kept : null;
+  const { sums, wrong } = await sumBlocks(file, end, digests, compares ? checksummed : null);
+  if (checksummed === null) return { sums, checksummedTo: 0, wrong: [], outdated, isThere };
   if (wrong.length > 0) {
-    const changed = nextSequence - 1 < vouched.sequence ? 'the log was truncated since' : await otherWriter(file, header, vouched, wrong);
-    if (changed !== null) return { sums, vouchedTo: 0, wrong: [], outdated: changed, isThere };
+    const changed = nextSequence - 1 < checksummed.sequence ? 'the log was truncated since' : await otherWriter(file, header, checksummed, wrong);
+    if (changed !== null) return { sums, checksummedTo: 0, wrong: [], outdated: changed, isThere };
   }
-  return { sums, vouchedTo: vouched.end, wrong, outdated: null, isThere };
+  return { sums, checksummedTo: checksummed.end, wrong, outdated: null, isThere };
 }
 
 /** Blocks of a chunk file that are not as the file of checksums of this directory has them, for who has its lock; none where that is of another chunk by now. `between` is told the bytes passed. */
@@ -93,13 +93,13 @@ export async function compareBlocks(storage: Storage, name: string, digests: Dig
   }
 }
 
-function outdatedBy(kept: VouchedBlocks, header: ChunkHeader, end: number): string | null {
+function outdatedBy(kept: ChecksummedBlocks, header: ChunkHeader, end: number): string | null {
   if (kept.chunkNumber !== header.startNumber || kept.chunkId.some((byte, i) => byte !== header.chunkId[i])) return OTHER_CHUNK;
   return kept.end > end ? 'the log ends before the position that they cover' : null;
 }
 
 /** CRC-32 of all whole blocks in [0, end), and the numbers of those that differ from what is vouched for. */
-async function sumBlocks(file: StorageFile, end: number, digests: Digests, vouched: VouchedBlocks | null, between?: (bytes: number) => Promise<void>): Promise<{ sums: BlockSums; wrong: number[] }> {
+async function sumBlocks(file: StorageFile, end: number, digests: Digests, checksummed: ChecksummedBlocks | null, between?: (bytes: number) => Promise<void>): Promise<{ sums: BlockSums; wrong: number[] }> {
   const sums = new BlockSums();
   const wrong: number[] = [];
   const buffers = [0, 1].map(() => new Uint8Array(Math.min(READ_BYTES, Math.ceil(end / BLOCK_BYTES) * BLOCK_BYTES)));
@@ -117,9 +117,9 @@ async function sumBlocks(file: StorageFile, end: number, digests: Digests, vouch
       const sum = digests.crc32(block);
       if (block.length === BLOCK_BYTES) sums.add(sum);
       const index = (from + at) / BLOCK_BYTES;
-      if (vouched === null || index >= vouched.sums.length) continue;
-      const part = Math.min(block.length, vouched.end - from - at);
-      if ((part === block.length ? sum : digests.crc32(block.subarray(0, part))) !== vouched.sums[index]) wrong.push(index);
+      if (checksummed === null || index >= checksummed.sums.length) continue;
+      const part = Math.min(block.length, checksummed.end - from - at);
+      if ((part === block.length ? sum : digests.crc32(block.subarray(0, part))) !== checksummed.sums[index]) wrong.push(index);
     }
     await between?.(length);
   }
@@ -131,7 +131,7 @@ async function sumBlocks(file: StorageFile, end: number, digests: Digests, vouch
  * that was cut back, or restored, begins with an epoch record, where this log had none; and where the files of another log were
  * copied over it, the epoch that this one had is not among its records.
  */
-async function otherWriter(file: StorageFile, header: ChunkHeader, { end, epoch }: VouchedBlocks, wrong: readonly number[]): Promise<string | null> {
+async function otherWriter(file: StorageFile, header: ChunkHeader, { end, epoch }: ChecksummedBlocks, wrong: readonly number[]): Promise<string | null> {
   const chunk = new Chunk(file.path, new BlockCache(0).attach(file), header, null, end - HEADER_BYTES);
   const differs = new Set(wrong);
   let found = -1;

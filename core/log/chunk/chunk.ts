@@ -3,7 +3,7 @@ import { BLOCK_BYTES, type BlockCache, type CachedFile } from '../../cache/cache
 import { END, HIT, isMiss, type Miss, type Outcome } from '../../base/step.ts';
 import { SkuaError } from '../../base/errors.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { checkHeaderPlace, checkOldLength, type ChunkPlace } from '../format/chunk-files.ts';
+import { checkHeaderRange, checkOldLength, type ChunkRange } from '../format/chunk-files.ts';
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, mapActual, mapLogical, type ChunkFooter, type ChunkHeader } from '../format/chunk-format.ts';
 import { RecordCutter } from '../format/record-cutter.ts';
 import type { Scrubbed } from '../format/scrubbed-file.ts';
@@ -320,11 +320,11 @@ class ChunkScan {
 }
 
 /** Opens a chunk that must be complete and in its place. Throws `log_corrupt` with file and offset when it is not. */
-export async function openCompleted(storage: Storage, cache: BlockCache, name: string, place?: ChunkPlace): Promise<Chunk> {
+export async function openCompleted(storage: Storage, cache: BlockCache, name: string, place?: ChunkRange): Promise<Chunk> {
   const file = await storage.open(name, 'read');
   try {
     const header = decodeHeader(name, await file.read(0, HEADER_BYTES));
-    if (place) checkHeaderPlace(name, header, place);
+    if (place) checkHeaderRange(name, header, place);
     const footer = decodeFooter(name, await file.read(file.size - FOOTER_BYTES, FOOTER_BYTES), file.size);
     checkOldLength(name, header, footer, file.size);
     return new Chunk(name, cache.attach(file), header, footer, 0);

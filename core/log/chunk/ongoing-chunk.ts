@@ -5,7 +5,7 @@ import type { Digest, Digests } from '../../ports/digests.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
 import { BlockSums } from '../block-sums/block-sums.ts';
-import { type KnownEpoch, type VouchedBlocks } from '../format/block-sums-file.ts';
+import { type KnownEpoch, type ChecksummedBlocks } from '../format/block-sums-file.ts';
 import { Chunk } from './chunk.ts';
 import { type ChunkHeader, chunkFileName, completeChunkFile, encodeHeader, HEADER_BYTES, ongoingFileBytes } from '../format/chunk-format.ts';
 import { encodeSlot, SLOT_BYTES, slotOffset } from '../format/commit-slot.ts';
@@ -252,7 +252,7 @@ export class OngoingChunk {
   }
 
   /** The checksums of all that is durable now. While a group is being written that fills the last block, that block is left out. */
-  vouched(epoch: KnownEpoch): VouchedBlocks {
+  checksummed(epoch: KnownEpoch): ChecksummedBlocks {
     const { startNumber: chunkNumber, chunkId } = this.#header;
     const end = HEADER_BYTES + this.chunk.physicalBytes;
     const blocks = Math.floor(end / BLOCK_BYTES);

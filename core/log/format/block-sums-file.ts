@@ -18,7 +18,7 @@ const FIXED_BYTES = 64;
 const SHA256_BYTES = 32;
 
 /** Up to where the blocks of a chunk file are known, and what they were. */
-export interface VouchedBlocks {
+export interface ChecksummedBlocks {
   readonly chunkNumber: number;
   readonly chunkId: Uint8Array;
   /** File offset up to which the checksums vouch. At or below writer.chk, durably, when the file was written. */
@@ -38,8 +38,8 @@ export interface KnownEpoch {
   readonly bytes: Uint8Array;
 }
 
-export async function writeBlockSums(storage: Storage, vouched: VouchedBlocks, digests: Digests): Promise<void> {
-  const { chunkNumber, chunkId, end, sequence, epoch, sums } = vouched;
+export async function writeBlockSums(storage: Storage, checksummed: ChecksummedBlocks, digests: Digests): Promise<void> {
+  const { chunkNumber, chunkId, end, sequence, epoch, sums } = checksummed;
   const out = new Uint8Array(FIXED_BYTES + epoch.bytes.length + 4 * sums.length + SHA256_BYTES);
   out.set(MAGIC, 0);
   putI32(out, 8, VERSION);
@@ -57,7 +57,7 @@ export async function writeBlockSums(storage: Storage, vouched: VouchedBlocks, d
 }
 
 /** What the file says; null where there is none; `not-ours` where it is not as it was written. */
-export async function readBlockSums(storage: Storage, digests: Digests, chunkSize: number): Promise<VouchedBlocks | null | 'not-ours'> {
+export async function readBlockSums(storage: Storage, digests: Digests, chunkSize: number): Promise<ChecksummedBlocks | null | 'not-ours'> {
   const size = await storage.size(BLOCK_SUMS_FILE);
   if (size === null) return null;
   if (size < FIXED_BYTES + SHA256_BYTES || size > FIXED_BYTES + SHA256_BYTES + EPOCH_BYTES_MAX + 4 * Math.ceil((HEADER_BYTES + chunkSize) / BLOCK_BYTES)) return 'not-ours';
@@ -71,7 +71,7 @@ export async function readBlockSums(storage: Storage, digests: Digests, chunkSiz
 }
 
 /** What the bytes of the file say; `not-ours` where they are not as they were written. */
-export function decodeBlockSums(b: Uint8Array, digests: Digests): VouchedBlocks | 'not-ours' {
+export function decodeBlockSums(b: Uint8Array, digests: Digests): ChecksummedBlocks | 'not-ours' {
   if (b.length < FIXED_BYTES + SHA256_BYTES) return 'not-ours';
   const content = b.subarray(0, b.length - SHA256_BYTES);
   if (MAGIC.some((byte, i) => b[i] !== byte) || i32(b, 8) !== VERSION || i32(b, 12) !== BLOCK_BYTES) return 'not-ours';

@@ -14,10 +14,10 @@ export async function readHeader(storage: Storage, name: string): Promise<ChunkH
 }
 
 /** Chunks that a file must cover, and the log's chunk size. */
-export interface ChunkPlace { readonly number: number; readonly endNumber: number; readonly chunkSize: number }
+export interface ChunkRange { readonly number: number; readonly endNumber: number; readonly chunkSize: number }
 
 /** Throws `log_corrupt` when a header does not belong in its place. */
-export function checkHeaderPlace(name: string, header: ChunkHeader, { number, endNumber, chunkSize }: ChunkPlace): void {
+export function checkHeaderRange(name: string, header: ChunkHeader, { number, endNumber, chunkSize }: ChunkRange): void {
   const fail = (what: string, offset: number) => new SkuaError('log_corrupt', `The header of ${name} ${what} (offset ${offset}). The file is damaged or belongs to another log: restore it from a backup.`, { file: name, offset });
   if (header.chunkSize !== chunkSize) throw fail(`names a chunk size of ${header.chunkSize}, the first chunk one of ${chunkSize}`, 2);
   if (header.startNumber !== number) throw fail(`says that it is chunk ${header.startNumber}`, 6);

@@ -7,7 +7,7 @@ import { chunkNumberAt, HEADER_BYTES, ongoingFileBytes, parseChunkFileNames, tak
 import type { Checkpoints } from '../format/checkpoint.ts';
 import { syncFile } from '../../ports/durability.ts';
 import { checkRecordEndsAt, findLogEnd, settleLogEnd } from './log-end.ts';
-import { checkHeaderPlace, readHeader } from '../format/chunk-files.ts';
+import { checkHeaderRange, readHeader } from '../format/chunk-files.ts';
 
 /** Default of the largest truncation in bytes. */
 export const TRUNCATION_BYTES_MAX = 268_435_456;
@@ -65,7 +65,7 @@ async function settledEnd(storage: Storage, { writer, truncate }: Checkpoints, f
   if (last === undefined) return writer.value;
   const header = await readHeader(storage, last.name);
   if (header.isScavenged) return writer.value;
-  checkHeaderPlace(last.name, header, { number, endNumber: number, chunkSize });
+  checkHeaderRange(last.name, header, { number, endNumber: number, chunkSize });
   const file = await storage.open(last.name, 'write');
   try {
     const local = writer.value - number * chunkSize;
@@ -105,7 +105,7 @@ async function planCut(storage: Storage, files: readonly ChunkFileName[], writer
   const found = inventory.latest.find((latest) => latest.endNumber >= newLast);
   if (!found || found.file.number > newLast) return { target: asked, firstRemoved: newLast, name: null, header: null };
   const header = await readHeader(storage, found.file.name);
-  checkHeaderPlace(found.file.name, header, { number: found.file.number, endNumber: found.endNumber, chunkSize });
+  checkHeaderRange(found.file.name, header, { number: found.file.number, endNumber: found.endNumber, chunkSize });
   if (header.isScavenged) return { target: header.startNumber * chunkSize, firstRemoved: header.startNumber, name: null, header };
   await checkEndsAt(storage, found.file.name, header, asked);
   return { target: asked, firstRemoved: newLast + 1, name: found.file.name, header };

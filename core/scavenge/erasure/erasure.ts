@@ -28,12 +28,12 @@ export interface SearchedFile {
   facts(file: StorageFile): Promise<FileFacts>;
 }
 
-interface SearchOptions extends Omit<ProveErasedOptions, 'storage'> {
+interface SearchOptions extends Omit<CheckErasureOptions, 'storage'> {
   /** All files that there are now. Those that were not there before are searched, until there are none. */
   list(): Promise<readonly SearchedFile[]>;
 }
 
-export interface ProveErasedOptions {
+export interface CheckErasureOptions {
   readonly storage: Storage;
   /** Ids of events. */
   readonly events?: readonly string[];
@@ -70,14 +70,14 @@ export interface ErasureSummary {
  * Yields findings and progress, and returns the counts. Throws `bad_option` when there is nothing to look for or an id
  * is none, `file_not_found` when there is no database, and what the storage throws.
  */
-export async function* proveErased({ storage, ...asked }: ProveErasedOptions): AsyncGenerator<ErasureFinding | ErasureProgress, ErasureSummary> {
+export async function* checkErasure({ storage, ...asked }: CheckErasureOptions): AsyncGenerator<ErasureFinding | ErasureProgress, ErasureSummary> {
   refuseNothing(asked);
   const names = await storage.list('');
   if (!names.some((name) => name === 'writer.chk' || isChunkName(name))) throw new SkuaError('file_not_found', 'There is no database in this directory: it has neither writer.chk nor chunk files.');
   return yield* searchErased({ ...asked, list: () => filesOf(storage) });
 }
 
-function refuseNothing({ events = [], stream }: Omit<ProveErasedOptions, 'storage'>): void {
+function refuseNothing({ events = [], stream }: Omit<CheckErasureOptions, 'storage'>): void {
   if (events.length === 0 && (stream === undefined || stream === '')) throw new SkuaError('bad_option', 'Nothing to search for: name a stream or event ids.');
 }
 
@@ -162,10 +162,10 @@ async function supersededIn(storage: Storage): Promise<ReadonlySet<string>> {
   return new Set(inventory.old.map((file) => file.name));
 }
 
-/** The search of `proveErased` off the request loop. */
+/** The search of `checkErasure` off the request loop. */
 export const PROVE_ERASED_JOB = 'scavenge.prove-erased';
 
-export interface ProveErasedArgs {
+export interface CheckErasureArgs {
   /** Ids. */
   readonly events: readonly string[];
   /** Null for none. */
@@ -177,9 +177,9 @@ export interface ErasureReport extends ErasureSummary {
   readonly findings: readonly ErasureFinding[];
 }
 
-/** Rejects as `proveErased` throws. */
-export async function proveErasedJob({ events, stream }: ProveErasedArgs, context: JobContext): Promise<ErasureReport> {
-  const search = proveErased({ storage: context.storage, hasher: context.hasher, events, ...(stream !== null && { stream }) });
+/** Rejects as `checkErasure` throws. */
+export async function checkErasureJob({ events, stream }: CheckErasureArgs, context: JobContext): Promise<ErasureReport> {
+  const search = checkErasure({ storage: context.storage, hasher: context.hasher, events, ...(stream !== null && { stream }) });
   const findings: ErasureFinding[] = [];
   try {
     for (;;) {

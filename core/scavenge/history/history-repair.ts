@@ -1,5 +1,5 @@
 import { isSkuaError } from '../../base/errors.ts';
-import { backwards, COMPLETED_TYPE, HISTORY_STREAM, historyStreamOf, type HistoryWriter, membersOf, STARTED_TYPE, sumsOf, tellEnd } from './history.ts';
+import { backwards, COMPLETED_TYPE, HISTORY_STREAM, historyStreamOf, type HistoryWriter, membersOf, STARTED_TYPE, sumsOf, writeEnd } from './history.ts';
 
 /** Repairs the history after a start of the node. */
 
@@ -53,5 +53,5 @@ async function collectRuns(writer: HistoryWriter, own: ReadonlySet<string>, sign
 
 async function completeRun(writer: HistoryWriter, id: string, signal: AbortSignal): Promise<void> {
   const sums = await sumsOf(writer, id, signal);
-  if (!signal.aborted) await tellEnd(writer, id, sums, { result: 'Interrupted', error: RESTARTED_TEXT, elapsedMs: sums.elapsedMs });
+  if (!signal.aborted) await writeEnd(writer, id, sums, { result: 'Interrupted', error: RESTARTED_TEXT, elapsedMs: sums.elapsedMs });
 }

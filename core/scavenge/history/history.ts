@@ -274,7 +274,7 @@ const RUN_PAGE_EVENTS = 50;
 type Members = Readonly<Record<string, unknown>>;
 
 /** Writes the end of a run that is not in its history yet, and the link to it. */
-export async function tellEnd(writer: HistoryWriter, id: string, sums: RunSums, end: Pick<RunTotals, 'result' | 'error' | 'elapsedMs' | 'tracesUntilMs'>): Promise<void> {
+export async function writeEnd(writer: HistoryWriter, id: string, sums: RunSums, end: Pick<RunTotals, 'result' | 'error' | 'elapsedMs' | 'tracesUntilMs'>): Promise<void> {
   // Its link may have been lost: nothing is missing but that.
   if (sums.completed !== null) return writer.writeLink(id, sums.completed);
   const { spaceSaved, maxChunk } = sums;

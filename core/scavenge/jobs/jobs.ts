@@ -6,7 +6,7 @@ import { CHUNK_EXECUTION_JOBS } from '../chunk-execution.ts';
 import { CHUNK_MERGING_JOBS } from '../chunk-merging.ts';
 import { clean, CLEAN_JOB } from '../cleaning.ts';
 import { DRY_RUN_JOB, dryRun } from '../dry-run.ts';
-import { PROVE_ERASED_JOB, proveErasedJob } from '../erasure/erasure.ts';
+import { PROVE_ERASED_JOB, checkErasureJob } from '../erasure/erasure.ts';
 import { explain, EXPLAIN_JOB } from '../explain.ts';
 import { EXECUTE_TABLE_JOB, executeTable } from '../index-execution.ts';
 
@@ -22,5 +22,5 @@ export const SCAVENGE_JOBS: Readonly<Record<string, Job>> = {
   [CHECK_STATE_JOB]: checkState,
   [DRY_RUN_JOB]: dryRun,
   [EXPLAIN_JOB]: explain,
-  [PROVE_ERASED_JOB]: proveErasedJob as Job,
+  [PROVE_ERASED_JOB]: checkErasureJob as Job,
 };

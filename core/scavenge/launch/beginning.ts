@@ -2,7 +2,7 @@ import { SkuaError } from '../../base/errors.ts';
 import type { JobContext } from '../../ports/jobs.ts';
 import type { ScavengeCheckpoint, ScavengePoint } from '../../ports/scavenge-state.ts';
 import { ACCUMULATE_JOB } from '../accumulation.ts';
-import { type BeginningOptions, decideBeginning, notAhead, olderPointOf, readLatestPoint, writePoint } from '../points/points.ts';
+import { type BeginningOptions, decideBeginning, notAhead, resumedPointOf, readLatestPoint, writePoint } from '../points/points.ts';
 import type { RunContext } from '../run-context.ts';
 import { pointName } from '../run-log.ts';
 import type { RunSettings } from '../sources/run-settings.ts';
@@ -14,7 +14,7 @@ export async function beginRun(run: RunContext, stored: ScavengeCheckpoint | nul
   const isResumed = stored !== null && stored.stage !== 'Done' && !options.startAfresh;
   const latest = isResumed ? null : await run.orAborted(readLatestPoint(store));
   const beginning = decideBeginning(stored, latest, options, table.chunkSize);
-  run.decided(olderPointOf(beginning));
+  run.decided(resumedPointOf(beginning));
   if (beginning.kind === 'nothing') {
     run.lines.nothingToDo();
     return null;
@@ -60,7 +60,7 @@ interface AbandonArgs {
  * decided is decided anew. All of it is one transaction: a crash before it leaves the unfinished run as it was, beside one more scavenge
  * point, and a crash behind it this run.
  */
-export async function startAfresh(run: RunContext, stored: ScavengeCheckpoint | null, first: ScavengeCheckpoint): Promise<void> {
+export async function restart(run: RunContext, stored: ScavengeCheckpoint | null, first: ScavengeCheckpoint): Promise<void> {
   if (stored !== null && stored.stage !== 'Done') {
     const args: AbandonArgs = { settings: run.settings(), first };
     await run.job(ABANDON_JOB, args, () => {});

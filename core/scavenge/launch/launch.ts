@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { JobProgress } from '../../ports/jobs.ts';
 import { type ScavengePoint, stateOptionsOf } from '../../ports/scavenge-state.ts';
 import { checkReadableName, notFoundError } from '../../streams/format/names.ts';
-import type { DryRunReport, Explanation, OlderPoint, ScavengeDeps, ScavengeOptions, ScavengeProgress, ScavengeResult } from '../api.ts';
+import type { DryRunReport, Explanation, ResumedPoint, ScavengeDeps, ScavengeOptions, ScavengeProgress, ScavengeResult } from '../api.ts';
 import { readLatestPoint, waitingPoint } from '../points/points.ts';
 import { DRY_RUN_JOB, type DryRunArgs } from '../dry-run.ts';
 import { EXPLAIN_JOB, type ExplainArgs } from '../explain.ts';
@@ -53,7 +53,7 @@ export interface ActiveRun {
   /** Resolves when the run and the writing of its history have ended; never rejects. */
   readonly ended: Promise<void>;
   /** Resolves with the older point to which the run goes, null for a new one, as soon as that is known, and undefined where it ended before. Never rejects. */
-  readonly decided: Promise<OlderPoint | null | undefined>;
+  readonly decided: Promise<ResumedPoint | null | undefined>;
   /** It was to start afresh, and has done so. */
   isAfresh(): boolean;
   /** `interrupted`: the node shuts down, and the run ends without its completion event. */
@@ -73,7 +73,7 @@ export function launchRun(
   const progress = new RunProgress(scavengeId, deps.ports, (told) => lines.progress(told));
   const history = new RunHistory(writer, scavengeId);
   let isInterrupted = false;
-  const decided = Promise.withResolvers<OlderPoint | null | undefined>();
+  const decided = Promise.withResolvers<ResumedPoint | null | undefined>();
   lines.requested(queryOf(options.asked, options.threads));
   const context = new RunContext({ deps, scavengeId, threads: options.threads, throttlePercent: options.throttlePercent, signal: ending.signal, progress, history, lines, onDecided: decided.resolve });
   const work = async (): Promise<void> => {
@@ -138,7 +138,7 @@ export function launchDryRun(deps: ScavengeDeps, scavengeId: string, options: La
 }
 
 /** Counts what a scavenge that began now would remove. `waiting` is looked up unless it is given. Rejects with `aborted` when the signal ends it. */
-export async function dryRunReport(deps: ScavengeDeps, scavengeId: string, options: { readonly threshold: number; readonly throttlePercent: number }, signal: AbortSignal, onProgress: (progress: JobProgress) => void, waiting?: OlderPoint | null): Promise<DryRunReport> {
+export async function dryRunReport(deps: ScavengeDeps, scavengeId: string, options: { readonly threshold: number; readonly throttlePercent: number }, signal: AbortSignal, onProgress: (progress: JobProgress) => void, waiting?: ResumedPoint | null): Promise<DryRunReport> {
   const olderPoint = waiting === undefined ? await waitingPoint(deps) : waiting;
   const settings = settingsNow(deps, await pointNow(deps, options.threshold), options.throttlePercent);
   const report = await withFiles(deps.data, true, (files) => {
@@ -149,7 +149,7 @@ export async function dryRunReport(deps: ScavengeDeps, scavengeId: string, optio
 }
 
 /** Says for one stream which events would go, by which rule, and which stay. `waiting` is looked up unless it is given. */
-export async function explainStream(deps: ScavengeDeps, stream: string, signal: AbortSignal, waiting?: OlderPoint | null): Promise<Explanation> {
+export async function explainStream(deps: ScavengeDeps, stream: string, signal: AbortSignal, waiting?: ResumedPoint | null): Promise<Explanation> {
   const refusal = checkReadableName(stream);
   if (refusal !== null) throw refusal;
   if (signal.aborted) throw new SkuaError('store_closed', 'The store is closed: streams can\'t be explained.');

@@ -1,7 +1,7 @@
 import type { ScavengeCheckpoint, ScavengeStage, ScavengeState } from '../../ports/scavenge-state.ts';
 import { runAccumulation } from '../accumulation.ts';
 import type { ScavengePhase } from '../api.ts';
-import { beginRun, completePointsChunk, dropDamagedState, missesDeleted, startAfresh } from './beginning.ts';
+import { beginRun, completePointsChunk, dropDamagedState, missesDeleted, restart } from './beginning.ts';
 import { runCalculation } from '../calculation.ts';
 import { runChunkExecution } from '../chunk-execution.ts';
 import { runChunkMerging } from '../chunk-merging.ts';
@@ -33,7 +33,7 @@ export async function runScavenge(run: RunContext, options: BeginningOptions): P
     // At once, so that a run which is ended before it has learnt anything leaves a database to those who put it away.
     await storeBegun(run, first);
   }
-  if (options.startAfresh) await startAfresh(run, stored, first);
+  if (options.startAfresh) await restart(run, stored, first);
   // Entries of the log before the scavenge point must be in tables, which are all that jobs read.
   await run.orAborted(run.deps.data.index.flush());
   const stage = STAGES.indexOf(first.stage);

@@ -6,7 +6,7 @@ import { type ScavengeCheckpoint, type ScavengePoint, stateOptionsOf } from '../
 import { NO_STREAM, type StoredEvent } from '../../streams/api.ts';
 import { POINT_TYPE, POINTS_STREAM } from '../../streams/format/names.ts';
 import type { EventStoreInternals } from '../../streams/streams.ts';
-import type { OlderPoint, ScavengeDeps } from '../api.ts';
+import type { ResumedPoint, ScavengeDeps } from '../api.ts';
 
 /** Scavenge points: those of the log, a new one, and which of them a run goes to. */
 
@@ -25,12 +25,12 @@ export interface BeginningOptions {
 }
 
 /** The older point to which a run that began now would go; null where it would write a new one, and where that can't be told. */
-export async function waitingPoint({ data: { store, table }, ports: { states, log }, config }: Pick<ScavengeDeps, 'data' | 'ports' | 'config'>): Promise<OlderPoint | null> {
+export async function waitingPoint({ data: { store, table }, ports: { states, log }, config }: Pick<ScavengeDeps, 'data' | 'ports' | 'config'>): Promise<ResumedPoint | null> {
   try {
     const stored = states.storedCheckpoint(stateOptionsOf(config, 1));
     if (stored !== null && stored.point.position >= table.end) return null;
     const latest = stored !== null && stored.stage !== 'Done' ? null : await readLatestPoint(store);
-    return olderPointOf(decideBeginning(stored, latest, { syncOnly: true, startAfresh: false }, table.chunkSize));
+    return resumedPointOf(decideBeginning(stored, latest, { syncOnly: true, startAfresh: false }, table.chunkSize));
   } catch (error) {
     // Whoever only asks must not be stopped by it; the next start is, and says so.
     log.debug('SCAVENGING: could not determine whether a scavenge is unfinished.', { error: String(error) });
@@ -38,7 +38,7 @@ export async function waitingPoint({ data: { store, table }, ports: { states, lo
   }
 }
 
-export function olderPointOf(beginning: Beginning): OlderPoint | null {
+export function resumedPointOf(beginning: Beginning): ResumedPoint | null {
   if (beginning.kind === 'resume') return { point: beginning.checkpoint.point, why: 'unfinished' };
   return beginning.kind === 'use' ? { point: beginning.point, why: 'unreached' } : null;
 }

@@ -53,7 +53,7 @@ export class RunSources {
 }
 
 /** What the jobs that learn from the log work with. */
-export interface LearningParts {
+export interface CollectingParts {
   readonly state: ScavengeState;
   readonly sources: RunSources;
   readonly settings: RunSettings;
@@ -62,7 +62,7 @@ export interface LearningParts {
 }
 
 /** Opens the scavenge database and the files of the run for `work`, and closes them after it, whatever it came to. */
-export async function withLearningParts<T>({ files, settings }: { readonly files: RunFiles; readonly settings: RunSettings }, context: JobContext, work: (parts: LearningParts) => Promise<T>): Promise<T> {
+export async function withCollectingParts<T>({ files, settings }: { readonly files: RunFiles; readonly settings: RunSettings }, context: JobContext, work: (parts: CollectingParts) => Promise<T>): Promise<T> {
   const state = context.scavengeStates.open(settings.state);
   try {
     const sources = await RunSources.open(files, settings.point.position, context);

@@ -14,7 +14,7 @@ import { decodeText, encodeText } from '../../base/text.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../api.ts';
 import { newUuid } from '../format/keys.ts';
 import { newestManifest, type ObjectManifest } from '../format/manifest.ts';
-import { objectSource, type ObjectSource, type Scratch } from '../overlay/overlay.ts';
+import { objectSource, type ObjectSource, type TemporaryStorage } from '../overlay/overlay.ts';
 import { CONTROL_PREFIX } from '../control/control.ts';
 
 /** With less time than this left nothing is begun. */
@@ -37,7 +37,7 @@ interface TickBackupParts {
   /** 0 for no limit. */
   readonly throttleBytesPerSecond: number;
   readonly parallel: number;
-  readonly newScratch: () => Promise<Scratch>;
+  readonly newTemporaryStorage: () => Promise<TemporaryStorage>;
 }
 
 /** `goes-on`: the time was up, and the next tick goes on. `elsewhere`: another tick is at it. `empty`: there is nothing to back up yet. */
@@ -108,17 +108,17 @@ export class TickBackups {
 
   /** Null when the log is empty. Rejects with `aborted` when the time is up. */
   async #make(repository: Repository, draft: BackupDraft, deadlineMs: number): Promise<Manifest | null> {
-    const { world, options, newScratch } = this.#parts;
-    const scratch = await newScratch();
+    const { world, options, newTemporaryStorage } = this.#parts;
+    const temporary = await newTemporaryStorage();
     try {
-      const source = await objectSource(world, options, scratch.storage);
+      const source = await objectSource(world, options, temporary.storage);
       try {
         return source.snapshot.checkpoints.writer === 0 ? null : await this.#create(source, repository, draft, deadlineMs);
       } finally {
         await source.release();
       }
     } finally {
-      await scratch.remove();
+      await temporary.remove();
     }
   }
 

@@ -5,7 +5,7 @@ import { guidToText } from '../../base/guid.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { KeyKind } from '../../ports/object-kinds.ts';
 import type { LastReply, NodeAddress, Nodes, NodesView, ScavengeOrder, StartReply, StopReply } from '../../ports/nodes.ts';
-import type { OlderPoint, ScavengeOptions, ScavengeTraces } from '../../scavenge/api.ts';
+import type { ResumedPoint, ScavengeOptions, ScavengeTraces } from '../../scavenge/api.ts';
 import { checkedOptions } from '../../scavenge/launch/launch.ts';
 import { flag, moment, optional, record, uuid, whole, wrongText } from '../../base/shape.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
@@ -57,8 +57,8 @@ export interface ScavengeStatus {
   readonly result: string | null;
   readonly error: string | null;
   /** As in the manifest. */
-  readonly olderPoint?: OlderPoint;
-  readonly waiting?: OlderPoint;
+  readonly olderPoint?: ResumedPoint;
+  readonly waiting?: ResumedPoint;
   /** What is left of what it removed; null before it has ended. */
   readonly traces: ScavengeTraces | null;
 }

@@ -6,7 +6,7 @@ import { layer, performWrite } from '../../streams/layer/layer.ts';
 import type { ObjectInstance, ObjectWorld } from '../api.ts';
 import { createObjectNodes } from '../control/control.ts';
 
-interface DriveParts {
+interface SchedulerParts {
   readonly world: ObjectWorld;
   readonly schedule: Schedule;
   readonly config: AutoScavengeConfig;
@@ -19,9 +19,9 @@ interface DriveParts {
  * Lets the schedule have its say in ticks. It lives as long as the process, over an instance of that time: what is known from the tick before
  * need not be read again, so that a tick of a store at rest asks once for what others have written.
  */
-export function createDrive(parts: DriveParts): (deadlineMs: number) => Promise<void> {
+export function createScheduler(parts: SchedulerParts): (deadlineMs: number) => Promise<void> {
   const { config: { isOff } } = parts;
-  let opening: Promise<Driven> | null = null;
+  let opening: Promise<Scheduled> | null = null;
   return async (deadlineMs) => {
     if ((typeof isOff === 'function' ? isOff() : isOff) !== null) return;
     opening ??= driven(parts);
@@ -34,12 +34,12 @@ export function createDrive(parts: DriveParts): (deadlineMs: number) => Promise<
   };
 }
 
-interface Driven {
+interface Scheduled {
   readonly instance: ObjectInstance;
   readonly driver: AutoScavenge;
 }
 
-async function driven({ world, schedule, config, self, open }: DriveParts): Promise<Driven> {
+async function driven({ world, schedule, config, self, open }: SchedulerParts): Promise<Scheduled> {
   const instance = await open();
   const { store, internals } = instance;
   const read = layer(internals, { write: (write) => performWrite(store, write) });

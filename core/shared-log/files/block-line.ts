@@ -14,7 +14,7 @@ interface Block { readonly key: string; readonly from: number; readonly length: 
  * Objects that are read one after the other, from front to back: the next blocks are on their way while one is looked at, also those
  * of the objects that come next, so that many small ones take no longer than few large ones.
  */
-export class BlockLine {
+export class ReadAhead {
   readonly #objects: ObjectStore;
   readonly #blocks: Block[] = [];
   readonly #first = new Map<string, number>();

@@ -2,13 +2,13 @@ import { SkuaError } from '../../base/errors.ts';
 import { TABLE_JOBS } from '../../index/jobs/jobs.ts';
 import { InlineJobs } from '../../memory/inline-jobs.ts';
 import { newId } from '../../ports/ids.ts';
-import { DEFAULT_CONFIG, type DryRunReport, type Explanation, type OlderPoint, type ScavengeConfig, type ScavengeDeps, type ScavengeOptions, type ScavengeProgress } from '../../scavenge/api.ts';
+import { DEFAULT_CONFIG, type DryRunReport, type Explanation, type ResumedPoint, type ScavengeConfig, type ScavengeDeps, type ScavengeOptions, type ScavengeProgress } from '../../scavenge/api.ts';
 import { SCAVENGE_JOBS } from '../../scavenge/jobs/jobs.ts';
 import { checkedOptions, dryRunProgress, dryRunReport, explainStream } from '../../scavenge/launch/launch.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../api.ts';
 import { newestManifest } from '../format/manifest.ts';
-import { openOverlay, type Scratch } from '../overlay/overlay.ts';
+import { openOverlay, type TemporaryStorage } from '../overlay/overlay.ts';
 import { indexLog, openIndex } from '../tick/compaction.ts';
 
 /** Streams explained at once. */
@@ -16,13 +16,13 @@ const EXPLAINS_MAX = 2;
 /** Dry runs whose reports are kept. */
 const DRY_RUNS_MAX = 8;
 
-interface ForesightParts {
+interface DryRunsParts {
   readonly world: ObjectWorld;
   readonly options: ObjectLogOptions;
   /** How ticks scavenge this store. */
   readonly config: Partial<ScavengeConfig>;
   readonly instance: Pick<ObjectInstance, 'internals' | 'refresh'>;
-  readonly newScratch: () => Promise<Scratch>;
+  readonly newTemporaryStorage: () => Promise<TemporaryStorage>;
   /** Tests inject a hash with collisions. */
   readonly hasher?: StreamHasher;
 }
@@ -41,14 +41,14 @@ interface ActiveDryRun {
  * publishing anything: as if a tick had begun a run now and its work were thrown away. It belongs to this process alone; other
  * processes know nothing of its dry runs.
  */
-export class Foresight {
-  readonly #parts: ForesightParts;
+export class DryRuns {
+  readonly #parts: DryRunsParts;
   readonly #closing = new AbortController();
   readonly #outcomes = new Map<string, Outcome>();
   readonly #explaining = new Set<Promise<unknown>>();
   #active: ActiveDryRun | null = null;
 
-  constructor(parts: ForesightParts) {
+  constructor(parts: DryRunsParts) {
     this.#parts = parts;
   }
 
@@ -125,23 +125,23 @@ export class Foresight {
 }
 
 /** What the next run that ticks carry on goes to; the scavenge database itself stays where it is. */
-async function waitingIn({ objects, digests }: ObjectWorld): Promise<OlderPoint | null> {
+async function waitingIn({ objects, digests }: ObjectWorld): Promise<ResumedPoint | null> {
   return (await newestManifest(objects, digests))?.scavenge?.waiting ?? null;
 }
 
 /** What scavenging works with, over a view of the files that is thrown away afterwards. */
-async function withDeps<T>(parts: ForesightParts, signal: AbortSignal, work: (deps: ScavengeDeps) => Promise<T>): Promise<T> {
-  const { world, options, config, instance, newScratch, hasher } = parts;
+async function withDeps<T>(parts: DryRunsParts, signal: AbortSignal, work: (deps: ScavengeDeps) => Promise<T>): Promise<T> {
+  const { world, options, config, instance, newTemporaryStorage, hasher } = parts;
   const { digests, ids, clock } = world;
-  const scratch = await newScratch();
-  const undo: (() => Promise<void>)[] = [() => scratch.remove()];
+  const temporary = await newTemporaryStorage();
+  const undo: (() => Promise<void>)[] = [() => temporary.remove()];
   const stopped = () => { if (signal.aborted) throw new SkuaError('aborted', 'It was interrupted.'); };
   try {
-    const overlay = await openOverlay(world, options, scratch.storage);
+    const overlay = await openOverlay(world, options, temporary.storage);
     undo.push(() => overlay.close());
     stopped();
     const { storage, log, cache } = overlay;
-    const jobs = new InlineJobs({ jobs: { ...TABLE_JOBS, ...SCAVENGE_JOBS }, storage, digests, ids, clock, scavengeStates: scratch.states, ...(hasher !== undefined && { hasher }) });
+    const jobs = new InlineJobs({ jobs: { ...TABLE_JOBS, ...SCAVENGE_JOBS }, storage, digests, ids, clock, scavengeStates: temporary.states, ...(hasher !== undefined && { hasher }) });
     undo.push(() => jobs.close());
     const index = await openIndex({ world, storage, cache, jobs, ...(options.indexCacheDepth !== undefined && { cacheDepth: options.indexCacheDepth }), ...(hasher !== undefined && { hasher }) }, log.logEnd);
     undo.push(() => index.close());
@@ -150,7 +150,7 @@ async function withDeps<T>(parts: ForesightParts, signal: AbortSignal, work: (de
     await instance.refresh();
     return await work({
       data: { store: instance.internals, index, table: log.table, cache, withNextChunk: (next) => next() },
-      ports: { ...world, storage, jobs, states: scratch.states },
+      ports: { ...world, storage, jobs, states: temporary.states },
       config: { ...DEFAULT_CONFIG, ...config, repairHistory: false },
     });
   } finally {

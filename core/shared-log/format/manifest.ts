@@ -7,7 +7,7 @@ import type { Digests } from '../../ports/digests.ts';
 import { firstOfKind, isOfKind } from '../../ports/object-kinds.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import type { ScavengePoint } from '../../ports/scavenge-state.ts';
-import type { OlderPoint, ScavengePhase } from '../../scavenge/api.ts';
+import type { ResumedPoint, ScavengePhase } from '../../scavenge/api.ts';
 import { DATABASE_FOLDER } from '../../scavenge/format/files.ts';
 import { also, flag, hexDigits, listOf, moment, oneOf, optional, orNull, record, text, uuid, whole, words, wrongText } from '../../base/shape.ts';
 import type { Shape } from '../../base/shape.ts';
@@ -134,9 +134,9 @@ export interface ObjectScavenge {
   /** It is to begin at a new scavenge point, and has not done so yet. */
   readonly startAfresh?: boolean;
   /** The older point to which it goes, null for one of its own; absent until that is decided. */
-  readonly olderPoint?: OlderPoint | null;
+  readonly olderPoint?: ResumedPoint | null;
   /** Of one that has ended: the point to which the next run goes, since this one has not reached it. */
-  readonly waiting?: OlderPoint;
+  readonly waiting?: ResumedPoint;
   /** Of one that has ended in success: number of the scavenge point to which the files are scavenged now. */
   readonly reached?: number;
   readonly state: 'running' | 'ended';
@@ -194,7 +194,7 @@ const fileBytes = whole(0, FILE_BYTES_MAX);
 const chunkBytes = whole(0, CHUNK_BYTES_MAX);
 const chunkNumber = whole(0, CHUNK_COUNT_MAX - 1);
 
-const olderPoint = record<OlderPoint>({
+const olderPoint = record<ResumedPoint>({
   point: record<ScavengePoint>({ position: whole(0), eventNumber: whole(0), effectiveNowMs: whole(Number.MIN_SAFE_INTEGER), effectiveNowTicks: optional(whole(0, 9_999)), threshold: whole(Number.MIN_SAFE_INTEGER), emptiesDeleted: optional(oneOf(true)) }),
   why: oneOf('unfinished', 'unreached'),
 });

@@ -12,7 +12,7 @@ import { newestManifest, newestManifestNumber, type ObjectManifest, readManifest
 export type LastCommit = Pick<Commit, 'number' | 'end' | 'nonce'>;
 
 /** What a process knows of a log: its newest manifest and its last commit, null where that has only been seen in files. */
-export interface KnownLog {
+export interface IdentifiedLog {
   readonly manifest: Pick<ObjectManifest, 'storeId' | 'number'>;
   readonly last: LastCommit | null;
 }
@@ -64,7 +64,7 @@ export abstract class Head {
   abstract readonly manifest: ObjectManifest;
   /** The last commit that came through here; null before the first. */
   protected abstract readonly last: LastCommit | null;
-  get knownLog(): KnownLog { return { manifest: this.#newest, last: this.last }; }
+  get knownLog(): IdentifiedLog { return { manifest: this.#newest, last: this.last }; }
   get chunkSizeBytes(): number { return this.manifest.chunkSizeBytes; }
   get isFresh(): boolean { return !this.isOutdated && sinceMs(this.since, this.world.clock) <= this.freshMs; }
   /** A newer manifest should be looked for. */
@@ -154,7 +154,7 @@ export abstract class Head {
  * Why what lies in a store is not the log that is known, or is an older copy of it; null where it is that log. `known` is asked last: what is committed
  * while the store is read counts.
  */
-export async function whyAnotherLog(there: ObjectStore, digests: Digests, known: () => KnownLog): Promise<string | null> {
+export async function whyAnotherLog(there: ObjectStore, digests: Digests, known: () => IdentifiedLog): Promise<string | null> {
   const newest = await newestManifest(there, digests);
   const { manifest, last } = known();
   if (newest === null) return `it holds no log, but the log ${manifest.storeId} was in use`;

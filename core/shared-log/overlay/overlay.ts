@@ -36,14 +36,14 @@ interface Overlay {
  * Opens it on an empty scratch storage. What it reads may be dropped by a newer manifest, and is removed an hour or more after
  * that: longer work must be ready to begin anew. Throws `manifest_invalid` where there is no store, and `too_busy` for a tail that no tick takes over.
  */
-export async function openOverlay(world: ObjectWorld, options: ObjectLogOptions, scratch: Storage): Promise<Overlay> {
+export async function openOverlay(world: ObjectWorld, options: ObjectLogOptions, temporary: Storage): Promise<Overlay> {
   const { objects, digests } = world;
   for (let loads = 1; ; loads++) {
     const manifest = await newestManifest(objects, digests);
     if (manifest === null) throw new SkuaError('manifest_invalid', `There is no store under ${objects.place}: open it first, which creates it.`, { place: objects.place });
     const cache = new BlockCache(options.cacheBytes ?? CACHE_DEFAULT_BYTES);
-    const storage = ObjectStorage.of(manifest, objects, scratch);
-    const log = TickLog.of(manifest, { storage, scratch, objects, digests, ids: world.ids, cache });
+    const storage = ObjectStorage.of(manifest, objects, temporary);
+    const log = TickLog.of(manifest, { storage, scratch: temporary, objects, digests, ids: world.ids, cache });
     const takenMs = Math.floor(world.clock.nowMs());
     try {
       if (await takeTail(world, options, log, manifest)) {
@@ -99,7 +99,7 @@ async function discard(log: TickLog, storage: ObjectStorage): Promise<void> {
 }
 
 /** A place for files of one piece of work. */
-export interface Scratch {
+export interface TemporaryStorage {
   readonly storage: Storage;
   /** Of a scavenge database that has its place in it, and of temporary ones. */
   readonly states: ScavengeStates;
@@ -121,8 +121,8 @@ export interface ObjectSource extends BackupSource {
  * are asked for. No scavenge has to wait: what a manifest names belongs together, also in the middle of a run. The database of a run that has
  * not ended is left out, since a restored node begins anew. `scratch` is empty, and cleared by its owner after `release`.
  */
-export async function objectSource(world: ObjectWorld, options: ObjectLogOptions, scratch: Storage): Promise<ObjectSource> {
-  const overlay = await openOverlay(world, options, scratch);
+export async function objectSource(world: ObjectWorld, options: ObjectLogOptions, temporary: Storage): Promise<ObjectSource> {
+  const overlay = await openOverlay(world, options, temporary);
   try {
     const snapshot = await snapshotOf(overlay, world);
     const { manifest, storage } = overlay;

@@ -13,12 +13,12 @@ import { commitNumberOf, FILES, manifestNumberOf } from '../format/keys.ts';
 import { newestManifest, type ObjectManifest, TABLE_NAME } from '../format/manifest.ts';
 import { agesOf, LEFTOVERS_AFTER_MS, listManifests, tracesMs } from '../sweep/sweep.ts';
 import { STATE_PATH } from '../tick/scavenge-slice.ts';
-import { BlockLine } from '../files/block-line.ts';
+import { ReadAhead } from '../files/block-line.ts';
 
 /** Lists of the objects in one search: the first, and for what came meanwhile. Beside busy writers there is always more. */
 const LISTS_MAX = 3;
 
-interface ProveErasedInObjectsOptions {
+interface CheckErasureInObjectsOptions {
   readonly world: Pick<ObjectWorld, 'objects' | 'digests' | 'clock'>;
   readonly options?: ObjectLogOptions;
   /** As `proveErased` has them. */
@@ -43,7 +43,7 @@ export interface ObjectErasureSummary extends ErasureSummary {
  * Looks for what remains of events or of a stream in all objects of a store, whatever they are: files in force, commits, and what waits for its
  * removal. It only reads, beside whoever writes. Throws as `proveErased` does.
  */
-export async function* proveErasedInObjects({ world, options = {}, ...asked }: ProveErasedInObjectsOptions): AsyncGenerator<ObjectErasureFinding | ErasureProgress, ObjectErasureSummary> {
+export async function* checkErasureInObjects({ world, options = {}, ...asked }: CheckErasureInObjectsOptions): AsyncGenerator<ObjectErasureFinding | ErasureProgress, ObjectErasureSummary> {
   const objects = new SearchedObjects(world, options);
   await objects.refresh();
   const search = searchErased({ ...asked, list: () => objects.list() });
@@ -66,7 +66,7 @@ export async function* proveErasedInObjects({ world, options = {}, ...asked }: P
 }
 
 class SearchedObjects {
-  readonly #world: ProveErasedInObjectsOptions['world'];
+  readonly #world: CheckErasureInObjectsOptions['world'];
   readonly #options: ObjectLogOptions;
   #manifest: ObjectManifest | null = null;
   #names = new Map<string, string>();
@@ -75,7 +75,7 @@ class SearchedObjects {
   /** By the path that is told: when it goes, and from which offset on what it holds goes. */
   readonly #waiting = new Map<string, { readonly from: number; readonly by: string }>();
 
-  constructor(world: ProveErasedInObjectsOptions['world'], options: ObjectLogOptions) {
+  constructor(world: CheckErasureInObjectsOptions['world'], options: ObjectLogOptions) {
     this.#world = world;
     this.#options = options;
   }
@@ -103,7 +103,7 @@ class SearchedObjects {
     const { objects } = this.#world;
     const infos: ObjectInfo[] = [];
     for await (const info of listAll(objects, '')) infos.push(info);
-    const line = new BlockLine(objects, infos);
+    const line = new ReadAhead(objects, infos);
     return infos.map((info) => {
       const name = this.#names.get(info.key);
       const path = name === undefined ? info.key : `${info.key} (${name})`;

@@ -7,7 +7,7 @@ import { type ScavengeStates, stateOptionsOf } from '../../ports/scavenge-state.
 import type { Storage } from '../../ports/storage.ts';
 import type { ScavengeConfig, ScavengeDeps, ScavengeResult, ScavengeStore } from '../../scavenge/api.ts';
 import { waitingPoint } from '../../scavenge/points/points.ts';
-import { historyStreamOf, HistoryWriter, sumsOf, tellEnd, TRACES_TYPE } from '../../scavenge/history/history.ts';
+import { historyStreamOf, HistoryWriter, sumsOf, writeEnd, TRACES_TYPE } from '../../scavenge/history/history.ts';
 import { SCAVENGE_JOBS } from '../../scavenge/jobs/jobs.ts';
 import { type ActiveRun, checkedOptions, launchRun } from '../../scavenge/launch/launch.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
@@ -85,7 +85,7 @@ function historyWriter({ ids, log, digests }: ObjectWorld, store: ScavengeStore,
 export async function tellOfEnd(world: ObjectWorld, store: ScavengeStore, config: ScavengeConfig, { scavengeId, startedMs, endedMs, result, error }: ObjectScavenge, tracesUntilMs: number | null): Promise<void> {
   const writer = historyWriter(world, store, config);
   const sums = await sumsOf(writer, scavengeId, new AbortController().signal);
-  await tellEnd(writer, scavengeId, sums, { result: result as ScavengeResult, error, elapsedMs: Math.max(0, (endedMs ?? startedMs) - startedMs), ...(tracesUntilMs !== null && { tracesUntilMs }) });
+  await writeEnd(writer, scavengeId, sums, { result: result as ScavengeResult, error, elapsedMs: Math.max(0, (endedMs ?? startedMs) - startedMs), ...(tracesUntilMs !== null && { tracesUntilMs }) });
 }
 
 /** Writes into the history of a run that nothing is left of what it removed, once however often it is called. */

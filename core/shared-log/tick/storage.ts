@@ -34,15 +34,15 @@ export class ObjectStorage implements Storage {
   readonly #own = new Set<string>();
   #isLocked = false;
 
-  constructor(base: ReadonlyMap<string, BaseFile>, scratch: Storage) {
+  constructor(base: ReadonlyMap<string, BaseFile>, temporary: Storage) {
     this.#given = base;
     this.#base = new Map(base);
-    this.#scratch = scratch;
+    this.#scratch = temporary;
   }
 
   /** The files of a manifest, but the chunk that is being filled. Costs no request. Throws `manifest_invalid`. */
-  static of(manifest: ObjectManifest, objects: ObjectStore, scratch: Storage): ObjectStorage {
-    return new ObjectStorage(baseFilesOf(manifest, objects), scratch);
+  static of(manifest: ObjectManifest, objects: ObjectStore, temporary: Storage): ObjectStorage {
+    return new ObjectStorage(baseFilesOf(manifest, objects), temporary);
   }
 
   async list(folder: string): Promise<string[]> {

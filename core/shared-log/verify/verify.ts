@@ -47,14 +47,14 @@ export interface VerifyObjectsSummary extends Pick<VerifySummary, 'chunks' | 're
   readonly notes: number;
 }
 
-type Said = VerifyFinding | VerifyProgress | VerifyObjectsNote;
+type VerifyReport = VerifyFinding | VerifyProgress | VerifyObjectsNote;
 
 /**
  * Checks a store on object storage, without changing anything and beside whoever writes: manifests with their digests, whether every object that
  * the newest one names is there and as long as it says, the commits behind it, and then what a node's directory is checked for, with every checksum
  * there is. Throws `file_not_found` where there is no store, and `too_busy` when what is being read was rewritten and removed meanwhile.
  */
-export async function* verifyObjects(options: VerifyObjectsOptions): AsyncGenerator<Said, VerifyObjectsSummary> {
+export async function* verifyObjects(options: VerifyObjectsOptions): AsyncGenerator<VerifyReport, VerifyObjectsSummary> {
   const { world } = options;
   const lost = new Set<string>();
   const objects = watched(world.objects, lost);
@@ -66,7 +66,7 @@ class Verification {
   /** Keys that were asked for and not there. */
   readonly #lost: ReadonlySet<string>;
   readonly #sum = { manifests: 0, objects: 0, commits: 0, waiting: 0, unnamed: 0, notes: 0, chunks: 0, records: 0, events: 0, indexTables: 0, indexEntries: 0, errors: 0, warnings: 0 };
-  readonly #said: Said[] = [];
+  readonly #said: VerifyReport[] = [];
   readonly #wrong = new Set<string>();
 
   constructor(options: VerifyObjectsOptions, lost: ReadonlySet<string>) {
@@ -74,7 +74,7 @@ class Verification {
     this.#lost = lost;
   }
 
-  async *run(): AsyncGenerator<Said, VerifyObjectsSummary> {
+  async *run(): AsyncGenerator<VerifyReport, VerifyObjectsSummary> {
     const newest = await this.#manifests();
     yield* this.#said.splice(0);
     if (newest === null) return this.#sum;
@@ -191,7 +191,7 @@ class Verification {
   }
 
   /** Checks all of it as a node's directory. */
-  async *#directory(manifest: ObjectManifest): AsyncGenerator<Said, void> {
+  async *#directory(manifest: ObjectManifest): AsyncGenerator<VerifyReport, void> {
     const { world, options = {}, scratch, hasher } = this.#options;
     let overlay;
     try {

@@ -200,7 +200,7 @@ export async function snapshotOfDirectory(world: DirectoryWorld): Promise<Backup
 
 /** Opens the log, which recovers it, and closes it again, which leaves the checkpoints at its end. */
 async function recovered({ storage, clock, ids, digests, log }: DirectoryWorld): Promise<LogState & { readonly chunkSizeBytes: number }> {
-  const opened = await openLog({ storage, clock, ids, digests, log, cache: new BlockCache(0), isCopy: true });
+  const opened = await openLog({ storage, clock, ids, digests, log, cache: new BlockCache(0), isReplica: true });
   try {
     const { end, table, checkpoints, chunkSize } = opened;
     return {

@@ -13,7 +13,7 @@ import { atEnd, decode, endOfElement, skip, text } from '../messages/wire.ts';
 import type { Reader } from '../messages/wire.ts';
 import { checkTarget } from '../streams/expectation.ts';
 import { appendBudget, AppendSize, EVENT_OVERHEAD_BYTES } from '../streams/limits.ts';
-import { tellRefusal } from '../streams/refusal.ts';
+import { sendRefusal } from '../streams/refusal.ts';
 import { Records } from './records.ts';
 import { alreadyInSession, badRequest, notLeaderNode, richErrorOf, sessionEmpty, transactionTooLarge } from './rich-error.ts';
 
@@ -189,7 +189,7 @@ async function mayWrite(grpc: GrpcCall, stream: string): Promise<void> {
     const checking = checkStream(call, app, 'write', stream);
     if (checking !== undefined) await checking;
   } catch (error) {
-    tellRefusal(grpc, stream, error);
+    sendRefusal(grpc, stream, error);
     throw error;
   }
 }

@@ -16,7 +16,7 @@ import { AnswerBlock, readBatchChunk } from './batch-messages.ts';
 import type { BatchChunk } from './batch-messages.ts';
 import { checkTarget, expectedOf, nameOf } from './expectation.ts';
 import { AppendSize, EVENT_OVERHEAD_BYTES } from './limits.ts';
-import { tellRefusal } from './refusal.ts';
+import { sendRefusal } from './refusal.ts';
 import { dashed, faultOf, isUuid } from './proposed.ts';
 import type { ProposedEvent } from './proposed.ts';
 
@@ -317,7 +317,7 @@ class BatchCall {
   /** The status of what went wrong before an append began. */
   #statusOf(error: unknown, { options }: BatchChunk): BatchAppendRespStatus {
     const stream = options?.streamIdentifier === undefined ? '' : nameOf(options.streamIdentifier);
-    tellRefusal(this.#grpc, stream, error);
+    sendRefusal(this.#grpc, stream, error);
     return statusOf(error, this.#grpc.app, stream, []);
   }
 

@@ -4,7 +4,7 @@ import { auditWrite } from '../../streams/audit-write.ts';
 import type { GrpcCall } from '../call.ts';
 
 /** Tells the audit of an append of several in one call that was refused before anything of it was decided. */
-export function tellRefusal({ call, audit }: GrpcCall, stream: string, error: unknown): void {
+export function sendRefusal({ call, audit }: GrpcCall, stream: string, error: unknown): void {
   if (audit == null || (!isSkuaError(error, 'access_denied') && !isSkuaError(error, 'not_authenticated'))) return;
   const target: { audited: Audited | null } = { audited: null };
   auditWrite(target, stream);

@@ -1,8 +1,8 @@
 import { createAutoScavenge } from '../../../core/auto-scavenge/auto-scavenge.ts';
-import { Foresight } from '../../../core/shared-log/foresight/foresight.ts';
+import { DryRuns } from '../../../core/shared-log/foresight/foresight.ts';
 import { createObjectNodes, OF_CLUSTER } from '../../../core/shared-log/control/control.ts';
 import { createApp } from '../../../handlers/app.ts';
-import { newScratch } from '../../runtime/scratch.ts';
+import { newTemporaryStorage } from '../../runtime/scratch.ts';
 import { createSchedule } from '../../schedule.ts';
 import { functionOf } from '../paths.ts';
 import { autoScavengeConfig, scavengeConfig } from './settings.ts';
@@ -23,8 +23,8 @@ export const handler = httpHandler({
     const opened = await openFunctionStore(call);
     const security = await openSecurity(opened);
     const { world, store, settings, instance } = opened;
-    const foresight = new Foresight({ world, instance, newScratch, options: objectLogOptions(settings), config: scavengeConfig(settings) });
-    const scavenger = new TickedScavenger(world, call.deadline, foresight);
+    const dryRuns = new DryRuns({ world, instance, newTemporaryStorage, options: objectLogOptions(settings), config: scavengeConfig(settings) });
+    const scavenger = new TickedScavenger(world, call.deadline, dryRuns);
     const config = autoScavengeConfig(settings, world);
     const autoScavenge = createAutoScavenge({ ...world, store, nodes: createObjectNodes({ world, store, self: SELF }), schedule: createSchedule() }, { ...config, isOff: () => (instance.isCluster ? OF_CLUSTER : config.isOff()) });
     const webhooks = await openedOrClosed(opened, openWebhooks(opened, call.deadline));

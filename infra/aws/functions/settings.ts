@@ -3,7 +3,7 @@ import type { CompressionMode } from '../../../core/backup/repository/api.ts';
 import type { Retention } from '../../../core/backup/api.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import type { Log } from '../../../core/ports/log.ts';
-import type { ObjectPlace } from '../../../core/ports/object-store.ts';
+import type { ObjectLocation } from '../../../core/ports/object-store.ts';
 import type { ScavengeConfig } from '../../../core/scavenge/api.ts';
 import { decodeBase64 } from '../../../core/base/base64.ts';
 import { isBlankPassword } from '../../../core/security/format/user.ts';
@@ -17,7 +17,7 @@ import { application, autoScavenge, backup, connectors, database, licensing, log
 import { readEnvironment } from '../../runtime/config/sources.ts';
 import type { Environment } from '../../runtime/config/sources.ts';
 import { nodeKeys } from '../../keys.ts';
-import { overlap, parsePlace } from '../../objects/open.ts';
+import { overlap, parseLocation } from '../../objects/open.ts';
 import { TICK_SECONDS } from '../limits.ts';
 import { readSecret } from './secrets.ts';
 import type { ReadSecret } from './secrets.ts';
@@ -83,7 +83,7 @@ type Values = ValuesOf<typeof FUNCTION_SETTINGS>;
 
 export interface FunctionSettings {
   readonly values: Values;
-  readonly place: ObjectPlace;
+  readonly place: ObjectLocation;
   /** Null where ticks make no backups. */
   readonly backup: FunctionBackupSettings | null;
   /** To be logged once. */
@@ -91,7 +91,7 @@ export interface FunctionSettings {
 }
 
 interface FunctionBackupSettings {
-  readonly place: ObjectPlace;
+  readonly place: ObjectLocation;
   /** Null without encryption. */
   readonly key: Uint8Array | null;
   readonly compression: CompressionMode;
@@ -122,8 +122,8 @@ export function readSettings(env: Environment, { hasUsers = true }: Needs = {}):
   if (hasUsers && !values.Insecure && !values.AllowDefaultPasswords && defaults.length > 0) {
     throw new ConfigError([`${defaults.map(environmentName).join(' and ')} (or the same with _SECRET) must be set: functions are publicly reachable, so they do not start with the default passwords. SERVER_ALLOW_DEFAULT_PASSWORDS=true allows them anyway.`]);
   }
-  const place = parsePlace(values.Storage);
-  return { values, place, backup: backupOf(values, place), warnings: [...warnings, ...unknown] };
+  const location = parseLocation(values.Storage);
+  return { values, place: location, backup: backupOf(values, location), warnings: [...warnings, ...unknown] };
 }
 
 const FIRST_PASSWORDS = ['DefaultAdminPassword', 'DefaultOpsPassword'] as const;
@@ -159,14 +159,14 @@ export function scavengeConfig({ values }: FunctionSettings): Partial<ScavengeCo
   return { historyMaxAgeDays: values.ScavengeHistoryMaxAge, disableMerging: values.DisableScavengeMerging, unsafeIgnoreHardDelete: values.UnsafeIgnoreHardDelete, keepsDeletedData: values.KeepDataOfDeletedStreams };
 }
 
-function backupOf(values: Values, storage: ObjectPlace): FunctionBackupSettings | null {
+function backupOf(values: Values, storage: ObjectLocation): FunctionBackupSettings | null {
   const repository = values['Backup:Repository'];
   if (repository === null) return null;
-  const place = parsePlace(repository, { endpoint: values['Backup:S3Endpoint'], region: values['Backup:S3Region'] });
-  if (overlap(place, storage)) throw new ConfigError([`SERVER_BACKUP__REPOSITORY ${repository} and SERVER_STORAGE ${values.Storage!} are inside each other, so both would be lost together: give the backups another prefix, or better another bucket.`]);
+  const location = parseLocation(repository, { endpoint: values['Backup:S3Endpoint'], region: values['Backup:S3Region'] });
+  if (overlap(location, storage)) throw new ConfigError([`SERVER_BACKUP__REPOSITORY ${repository} and SERVER_STORAGE ${values.Storage!} are inside each other, so both would be lost together: give the backups another prefix, or better another bucket.`]);
   const keep = { last: values['Backup:KeepLast'], hourly: values['Backup:KeepHourly'], daily: values['Backup:KeepDaily'], weekly: values['Backup:KeepWeekly'] };
   return {
-    place, key: keyOf(values['Backup:Key']), compression: values['Backup:Compression'], everyMs: values['Backup:EverySec'] * 1_000,
+    place: location, key: keyOf(values['Backup:Key']), compression: values['Backup:Compression'], everyMs: values['Backup:EverySec'] * 1_000,
     keep: keep.last + keep.hourly + keep.daily + keep.weekly === 0 ? null : keep,
     throttleBytesPerSecond: values['Backup:ThrottleBytesPerSec'], parallel: values['Backup:Parallel'],
   };

@@ -3,12 +3,12 @@ import type { Repository } from '../../../core/backup/repository/api.ts';
 import { openRepository } from '../../../core/backup/repository/repository.ts';
 import type { ObjectWorld } from '../../../core/shared-log/api.ts';
 import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
-import { createDrive } from '../../../core/shared-log/drive/drive.ts';
+import { createScheduler } from '../../../core/shared-log/drive/drive.ts';
 import { tick } from '../../../core/shared-log/tick/tick.ts';
 import { TickBackups } from '../../../core/shared-log/backups/backups.ts';
 import type { TickReport } from '../../../core/shared-log/tick/tick.ts';
 import { SELF } from '../../runtime/scavengers.ts';
-import { newScratch } from '../../runtime/scratch.ts';
+import { newTemporaryStorage } from '../../runtime/scratch.ts';
 import { nodeCompression } from '../../compression.ts';
 import { nodeKeys } from '../../keys.ts';
 import { openObjects } from '../../objects/open.ts';
@@ -50,7 +50,7 @@ export async function handler(_event: Partial<EventBridgeEvent<string, unknown>>
 async function open(): Promise<{ readonly settings: FunctionSettings; readonly world: ObjectWorld; readonly backups: TickBackups | null; readonly autoScavenge: (deadlineMs: number) => Promise<void> }> {
   const opened = await openWorld(log, false);
   const { settings, world } = opened;
-  const autoScavenge = createDrive({ world, schedule: createSchedule(), self: SELF, config: autoScavengeConfig(settings, world), open: () => openObjectStore(world, objectLogOptions(settings)) });
+  const autoScavenge = createScheduler({ world, schedule: createSchedule(), self: SELF, config: autoScavengeConfig(settings, world), open: () => openObjectStore(world, objectLogOptions(settings)) });
   return { ...opened, autoScavenge, backups: backupsOf(opened, await backupKeyOf(opened.settings)) };
 }
 
@@ -67,12 +67,12 @@ function backupsOf({ settings, world }: { readonly settings: FunctionSettings; r
       throw error;
     }
   };
-  return new TickBackups({ ...rest, world, newScratch, options: objectLogOptions(settings), repository: openIt });
+  return new TickBackups({ ...rest, world, newTemporaryStorage, options: objectLogOptions(settings), repository: openIt });
 }
 
 /** A tick in a folder of its own; the platform keeps the folder's disk from call to call, so it is emptied. */
 async function tickIn(settings: FunctionSettings, world: ObjectWorld, { backups, autoScavenge }: { readonly backups: TickBackups | null; readonly autoScavenge: (untilMs: number) => Promise<void> }, deadlineMs: number): Promise<TickReport> {
-  const scratch = await newScratch();
+  const scratch = await newTemporaryStorage();
   try {
     return await tick({
       world, deadlineMs, scratch: scratch.storage, scavengeStates: scratch.states, options: objectLogOptions(settings), open: openObjectStore,

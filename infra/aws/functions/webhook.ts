@@ -38,7 +38,7 @@ async function answer(request: Request, app: App): Promise<Reply> {
   const { origin, pathname } = new URL(request.url);
   const connector = PATH.exec(pathname)?.[1];
   const call: Call = {
-    request, method: request.method, url: request.url, origin, path: pathname, branch: BRANCH, params: connector === undefined ? {} : { connector }, query: {}, methods: '', principal: ANONYMOUS, entered: null, countedAs: null, session: null, base: null, audited: null, forwarded: null, passage: null, isLong: false, body: null,
+    request, method: request.method, url: request.url, origin, path: pathname, branch: BRANCH, params: connector === undefined ? {} : { connector }, query: {}, methods: '', principal: ANONYMOUS, entered: null, countedAs: null, session: null, base: null, audited: null, forwarded: null, guard: null, isLong: false, body: null,
   };
   try {
     if (connector === undefined) throw new SkuaError('not_found', `There is nothing at ${pathname}.`);

@@ -2,7 +2,7 @@ import { MemoryObjects } from '../../support/memory-objects.ts';
 import type { ObjectCounts } from '../../support/counting-objects.ts';
 import { CountingObjects } from '../../support/counting-objects.ts';
 import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
-import { createDrive } from '../../../core/shared-log/drive/drive.ts';
+import { createScheduler } from '../../../core/shared-log/drive/drive.ts';
 import { createSchedule } from '../../../infra/schedule.ts';
 import { startScavenge } from '../../../core/shared-log/control/control.ts';
 import { ANY } from '../../../core/streams/api.ts';
@@ -96,7 +96,7 @@ async function tickCounts(objects: MemoryObjects): Promise<ObjectCounts> {
 async function idleTickCounts(objects: MemoryObjects): Promise<ObjectCounts> {
   const counting = new CountingObjects(objects);
   const world = worldOver(counting);
-  const autoScavenge = createDrive({ world, schedule: createSchedule(), self: { address: 'functions', port: 1 }, config: { isOff: null, zone: 'UTC', nodeLostAfterMs: 1 }, open: () => openObjectStore(world) });
+  const autoScavenge = createScheduler({ world, schedule: createSchedule(), self: { address: 'functions', port: 1 }, config: { isOff: null, zone: 'UTC', nodeLostAfterMs: 1 }, open: () => openObjectStore(world) });
   await tickOnce(counting, {}, autoScavenge);
   counting.reset();
   const { outcome } = await tickOnce(counting, {}, autoScavenge);

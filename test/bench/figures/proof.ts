@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { NODE_FLAGS, startHttpLoad, startServer } from '../child.ts';
 import type { Server } from '../child.ts';
-import type { ProofKeeper } from '../../../core/integrity/chain/chain.ts';
+import type { HashChain } from '../../../core/integrity/chain/chain.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
 import { systemClock } from '../../../infra/clock.ts';
@@ -31,7 +31,7 @@ async function appendWindow(store: EventStore, ms: number): Promise<number> {
 }
 
 /** The same while an anchor is made every half second, for which all that was appended is hashed. */
-async function anchoredWindow(store: EventStore, chain: ProofKeeper, ms: number, onAnchor: () => void): Promise<number> {
+async function anchoredWindow(store: EventStore, chain: HashChain, ms: number, onAnchor: () => void): Promise<number> {
   const ending = new AbortController();
   const anchoring = (async () => {
     while (!ending.signal.aborted) {
@@ -91,9 +91,9 @@ export const proof: Figure = {
     const onAnchor = () => { anchors++; };
     try {
       await appendWindow(plain.store, settings.windowMs);
-      await anchoredWindow(proven.store, proven.proofChain!, settings.windowMs, onAnchor);
-      const measured = await alternate(settings.windows, () => appendWindow(plain.store, settings.windowMs), () => anchoredWindow(proven.store, proven.proofChain!, settings.windowMs, onAnchor));
-      return [served, row('durable batches in process with a chain of hashes and an anchor every half second, against none', 'events/s', measured, null, [`${anchors} anchors, ${proven.proofChain!.figures.chunks} chunks`])];
+      await anchoredWindow(proven.store, proven.hashChain!, settings.windowMs, onAnchor);
+      const measured = await alternate(settings.windows, () => appendWindow(plain.store, settings.windowMs), () => anchoredWindow(proven.store, proven.hashChain!, settings.windowMs, onAnchor));
+      return [served, row('durable batches in process with a chain of hashes and an anchor every half second, against none', 'events/s', measured, null, [`${anchors} anchors, ${proven.hashChain!.figures.chunks} chunks`])];
     } finally {
       await plain.close();
       await proven.close();

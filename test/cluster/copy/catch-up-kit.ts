@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { readLogId, removeLogId } from '../../../core/cluster/replica/identity/identity.ts';
 import type { MemberStore } from '../../../core/cluster/replica/replica.ts';
-import { prepareCopy, type PreparedCopy } from '../../../core/cluster/replica/prepare-copy.ts';
+import { prepareReplica, type PreparedReplica } from '../../../core/cluster/replica/prepare-copy.ts';
 import type { ObjectInstance } from '../../../core/shared-log/api.ts';
 import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { manifestKey } from '../../../core/shared-log/format/keys.ts';
@@ -111,9 +111,9 @@ export function byPosition(records: readonly RawRecord[]): Map<number, RawRecord
 }
 
 /** Prepares a copy with the newest manifest, by a member whose time stands still. */
-export async function prepare(storage: Storage, objects: ObjectStore, seed = 900): Promise<PreparedCopy> {
+export async function prepare(storage: Storage, objects: ObjectStore, seed = 900): Promise<PreparedReplica> {
   const world = { objects, clock: newClock(), ids: new SeededIds(seed), digests: nodeDigests, log: silentLog, meter: silentMeter };
-  return prepareCopy({ storage, world, manifest: await manifestOf(objects as MemoryObjects), signal: new AbortController().signal });
+  return prepareReplica({ storage, world, manifest: await manifestOf(objects as MemoryObjects), signal: new AbortController().signal });
 }
 
 /** What the project's own verify has to say about a directory. */
@@ -146,7 +146,7 @@ export async function checkpointsOf(storage: Storage): Promise<{ readonly writer
 }
 
 /** The directory holds what the bucket's newest manifest names, names its log, and the project's own verify finds nothing wrong with it. */
-export async function expectCopy(storage: Storage, { manifest, end }: PreparedCopy, log: TestLog, name = '', scavengedTo = 0): Promise<void> {
+export async function expectCopy(storage: Storage, { manifest, end }: PreparedReplica, log: TestLog, name = '', scavengedTo = 0): Promise<void> {
   const newest = await manifestOf(log.objects);
   expect(manifest.number, name).toBe(newest.number);
   expect(end, name).toBeGreaterThanOrEqual(newest.logEnd);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { brokenInvariant } from '../../../core/base/errors.ts';
-import { CopyHead, type CopyParts } from '../../../core/cluster/replica/copy-head.ts';
+import { ReplicaHead, type ReplicaParts } from '../../../core/cluster/replica/copy-head.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { stampOf } from '../../../core/ports/stamp.ts';
 import type { Commit } from '../../../core/shared-log/format/commit-object.ts';
@@ -15,13 +15,13 @@ import { NaiveIndex } from '../../streams/doubles.ts';
 
 const CHUNK_BYTES = 65_536;
 
-async function headOver(change: (log: CopyParts['log']) => CopyParts['log'] = (log) => log) {
+async function headOver(change: (log: ReplicaParts['log']) => ReplicaParts['log'] = (log) => log) {
   const log = await openTestLog(new MemoryStorage());
   const clock = new ManualClock();
   const stopped: string[] = [];
   const followed: number[] = [];
-  const index = Object.assign(new NaiveIndex(), { ready: () => null }) as unknown as CopyParts['index'];
-  const head = new CopyHead(worldOf(new MemoryObjects(), { clock }), 60_000, { log: change(log), index }, {
+  const index = Object.assign(new NaiveIndex(), { ready: () => null }) as unknown as ReplicaParts['index'];
+  const head = new ReplicaHead(worldOf(new MemoryObjects(), { clock }), 60_000, { log: change(log), index }, {
     manifest: { chunkSizeBytes: CHUNK_BYTES, number: 1, boundary: 1 } as ObjectManifest, stamp: stampOf(clock), known: 0, nextStart: 0, last: null,
   }, { committed: () => {}, applied: () => {}, mustReopen: ({ code }) => { stopped.push(code); }, refusal: () => null });
   head.listener = { overtake: () => {}, follow: ({ end }) => { followed.push(end); }, forgetStreams: () => {}, forgetTombstones: () => {} };

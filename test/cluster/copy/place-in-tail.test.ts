@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { type PlacedCommit, placeInTail } from '../../../core/cluster/replica/place-in-tail.ts';
+import { type LocatedCommit, locateInTail } from '../../../core/cluster/replica/place-in-tail.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { CHUNK, groupAt, openTestLog } from '../../log/kit.ts';
 
 /** The files of the log end with commit 4, at 1 000. */
 const MANIFEST = { boundary: 5, logEnd: 1_000, endsChunk: false, chunkSizeBytes: CHUNK };
 
-function commit(number: number, start: number, sizes: readonly number[], endsChunk = false, seed = 1): PlacedCommit {
+function commit(number: number, start: number, sizes: readonly number[], endsChunk = false, seed = 1): LocatedCommit {
   const records = groupAt(start, sizes, seed);
   return { number, start, end: start + records.length, endsChunk, records };
 }
@@ -17,7 +17,7 @@ const TAIL = [
 ];
 
 /** A copy with these commits, which ends its last chunk where asked to. */
-async function placeOf(commits: readonly PlacedCommit[], ended: boolean, tail: readonly PlacedCommit[] = TAIL, manifest: Partial<typeof MANIFEST> = {}): Promise<number> {
+async function placeOf(commits: readonly LocatedCommit[], ended: boolean, tail: readonly LocatedCommit[] = TAIL, manifest: Partial<typeof MANIFEST> = {}): Promise<number> {
   const log = await openTestLog(new MemoryStorage());
   await log.append(groupAt(0, [1_000]));
   for (const { start, records } of commits) {
@@ -26,7 +26,7 @@ async function placeOf(commits: readonly PlacedCommit[], ended: boolean, tail: r
   }
   if (ended) await log.completeChunk();
   try {
-    return await placeInTail(log.table, { ...MANIFEST, ...manifest }, tail, 'bucket');
+    return await locateInTail(log.table, { ...MANIFEST, ...manifest }, tail, 'bucket');
   } finally {
     await log.close();
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readLogId, removeLogId, writeLogId } from '../../../core/cluster/replica/identity/identity.ts';
-import { prepareCopy } from '../../../core/cluster/replica/prepare-copy.ts';
-import { askForCut } from '../../../core/cluster/replica/cut-back.ts';
+import { prepareReplica } from '../../../core/cluster/replica/prepare-copy.ts';
+import { requestTruncation } from '../../../core/cluster/replica/cut-back.ts';
 import { clearForRestore } from '../../../core/backup/restore/directory.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
@@ -230,7 +230,7 @@ describe('a catch-up', () => {
       expect(bytesDone).toBeLessThanOrEqual(bytesTotal);
       if (bytesDone > 2 * CHUNK_BYTES) ending.abort();
     };
-    await expect(prepareCopy({ storage, world, manifest, onProgress, signal: ending.signal })).rejects.toMatchObject({ code: 'aborted' });
+    await expect(prepareReplica({ storage, world, manifest, onProgress, signal: ending.signal })).rejects.toMatchObject({ code: 'aborted' });
     expect(told.at(-1)).toBeGreaterThan(2 * CHUNK_BYTES);
     await expectCopy(storage, await prepare(storage, log.objects), log);
   });
@@ -265,7 +265,7 @@ describe('a catch-up', () => {
   it('goes on with a cut down to nothing of which only the last step is missing', async () => {
     const { log, storage } = await behind();
     for (const name of (await storage.list('')).filter((one) => one.startsWith('chunk-'))) await storage.remove(name);
-    await askForCut(storage, 0);
+    await requestTruncation(storage, 0);
     await expectCopy(storage, await prepare(storage, log.objects), log);
   });
 

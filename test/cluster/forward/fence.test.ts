@@ -79,12 +79,12 @@ describe('what another member has passed on', () => {
     const store = fence.storeOf(leader.store.store, new WritesElsewhere({ ask: leader.ask, carrier: { send: () => Promise.reject(unreachable()) }, patience, breath: () => Promise.resolve() }));
     const other = await members.open();
     const goOn = Promise.withResolvers<void>();
-    const late = fence.run(0, held(), async (passage) => {
-      expect(passage.isOpen).toBe(true);
+    const late = fence.run(0, held(), async (guard) => {
+      expect(guard.isOpen).toBe(true);
       await store.append('a', ANY, [event('in time')]);
-      expect(passage.hasWritten).toBe(true);
+      expect(guard.hasWritten).toBe(true);
       await goOn.promise;
-      expect(passage.isOpen).toBe(false);
+      expect(guard.isOpen).toBe(false);
       await store.append('a', ANY, [event('late')]);
     });
     await other.store.log.refresh();

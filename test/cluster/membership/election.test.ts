@@ -8,7 +8,7 @@ function self(changes: Partial<Candidate> = {}): Candidate {
 }
 
 function other(address: string, changes: Partial<OtherCandidate> = {}): OtherCandidate {
-  return { ...self(), node: { address, port: 1 }, saidMs: NOW, ...changes };
+  return { ...self(), node: { address, port: 1 }, heardFromMs: NOW, ...changes };
 }
 
 function knowledge(others: readonly OtherCandidate[], changes: Partial<ElectionKnowledge> = {}): ElectionKnowledge {
@@ -36,7 +36,7 @@ describe('who stands', () => {
     ['who hears a leader does not', [other('c'), other('d')], { self: self({ hearsNone: false }) }, 'leader'],
     ['who has not caught up does not', [other('c'), other('d')], { self: self({ canLead: false }) }, 'copy'],
     ['one that has not caught up is a vote', [other('c', { canLead: false })], {}, 'stand'],
-    ['what was said long ago is no vote', [other('c', { saidMs: NOW - 1_001 })], {}, 'minority'],
+    ['what was said long ago is no vote', [other('c', { heardFromMs: NOW - 1_001 })], {}, 'minority'],
     ['who does not know a new epoch is no vote', [other('c', { epochNumber: 2 })], { epochSinceMs: NOW - 1_000 }, 'minority'],
     ['but when the epoch is old', [other('c', { epochNumber: 2 })], { epochSinceMs: NOW - 2_001 }, 'stand'],
     ['who knows a newer epoch is no vote for one behind this one', [other('c', { epochNumber: 4 })], {}, 'minority'],
@@ -66,7 +66,7 @@ describe('when', () => {
 
   test('the wait counts from when the majority was first there, and begins anew when it was gone', () => {
     const election = new Election();
-    const at = (nowMs: number, others = [other('a', { saidMs: nowMs })]) => election.decide(knowledge(others), nowMs);
+    const at = (nowMs: number, others = [other('a', { heardFromMs: nowMs })]) => election.decide(knowledge(others), nowMs);
     expect(at(NOW)).toEqual({ kind: 'stand', atMs: NOW + RANK_STEP_MS });
     expect(at(NOW + 50)).toEqual({ kind: 'stand', atMs: NOW + RANK_STEP_MS });
     expect(at(NOW + 60, [])).toEqual({ kind: 'none', why: 'minority' });

@@ -103,7 +103,7 @@ export class FakeCopy implements MemberLog {
     this.#provedMs = startMs;
   }
 
-  async proveFresh(ageMs: number): Promise<void> {
+  async confirmFresh(ageMs: number): Promise<void> {
     if (this.#clock.monotonicMs() - this.#provedMs > ageMs) await this.refresh();
   }
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { MemberTable } from '../../../core/cluster/membership/gossip.ts';
-import { type HearingContext, listen, listenToEpoch } from '../../../core/cluster/membership/hearing.ts';
+import { type LeaderViewContext, leaderViewOf, leaderByEpoch } from '../../../core/cluster/membership/hearing.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import type { Epoch, GossipEntry } from '../../../core/ports/peers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -27,7 +27,7 @@ function entry(port: number, changes: Partial<GossipEntry> = {}): GossipEntry {
 let clock: ManualClock;
 let table: MemberTable;
 
-function context(changes: Partial<HearingContext> = {}): HearingContext {
+function context(changes: Partial<LeaderViewContext> = {}): LeaderViewContext {
   return { selfId: SELF, canLead: true, epoch: epochOf(LEADER), epochSinceMs: -Infinity, awayUntilMs: -Infinity, isMeeting: false, timeoutMs: TIMEOUT_MS, nowMs: clock.monotonicMs(), ...changes };
 }
 
@@ -37,7 +37,7 @@ beforeEach(() => {
 });
 
 describe('which leader is heard', () => {
-  test.each<[string, Partial<GossipEntry> | null, 'no' | 'asking' | 'yes', number, Partial<HearingContext>, string]>([
+  test.each<[string, Partial<GossipEntry> | null, 'no' | 'asking' | 'yes', number, Partial<LeaderViewContext>, string]>([
     ['one that said so', {}, 'no', 0, {}, 'heard'],
     ['one that resigns', { state: 'ResigningLeader' }, 'no', 0, {}, 'heard'],
     ['one that said so almost a second ago', {}, 'no', 999, {}, 'heard'],
@@ -63,20 +63,20 @@ describe('which leader is heard', () => {
       table.byInstance(LEADER)!.lost = lost;
     }
     await clock.advance(afterMs);
-    expect(listen(table, context(more)).kind).toBe(expected);
+    expect(leaderViewOf(table, context(more)).kind).toBe(expected);
   });
 
   test('one that says that it leads under a newer epoch is expected, and who led before leads until that is here', () => {
     table.merge(entry(2), 'answer');
     table.merge(entry(3, { epoch: epochOf(id(3), 4), hears: id(3) }), 'call');
-    expect(listen(table, context())).toMatchObject({ kind: 'expected', instanceId: id(3) });
-    expect(listenToEpoch(table, context())).toMatchObject({ kind: 'heard', instanceId: LEADER });
+    expect(leaderViewOf(table, context())).toMatchObject({ kind: 'expected', instanceId: id(3) });
+    expect(leaderByEpoch(table, context())).toMatchObject({ kind: 'heard', instanceId: LEADER });
     // What others say of it does not count.
-    expect(listen(table, context({ epoch: epochOf(id(3), 4) }))).toMatchObject({ kind: 'heard', instanceId: id(3) });
+    expect(leaderViewOf(table, context({ epoch: epochOf(id(3), 4) }))).toMatchObject({ kind: 'heard', instanceId: id(3) });
   });
 
   test('that is not believed when others say so', () => {
     table.merge(entry(3, { epoch: epochOf(id(3), 4) }), 'relay');
-    expect(listen(table, context()).kind).toBe('none');
+    expect(leaderViewOf(table, context()).kind).toBe('none');
   });
 });

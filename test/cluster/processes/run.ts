@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
-import type { ObjectPlace } from '../../../core/ports/object-store.ts';
+import type { ObjectLocation } from '../../../core/ports/object-store.ts';
 import { systemClock } from '../../../infra/clock.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { systemIds } from '../../../infra/ids.ts';
@@ -45,7 +45,7 @@ const LONGER_MS_MAX = 600_000;
 export interface RunOptions {
   readonly storage: string;
   /** The same for this process. */
-  readonly place: ObjectPlace;
+  readonly place: ObjectLocation;
   readonly env: Readonly<Record<string, string>>;
   readonly folder: string;
   readonly seconds: number;
@@ -151,7 +151,7 @@ async function makeMembers({ members, network, folder, storage, env, hasCopies }
 }
 
 /** Ids of the events of the streams that are kept, from the bucket itself. */
-async function finalStreams(place: ObjectPlace): Promise<Map<string, string[]>> {
+async function finalStreams(place: ObjectLocation): Promise<Map<string, string[]>> {
   const objects = await openObjects(place);
   const instance = await openObjectStore({ objects, clock: systemClock, ids: systemIds, digests: nodeDigests, log: silentLog, meter: silentMeter });
   const final = new Map<string, string[]>();

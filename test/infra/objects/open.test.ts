@@ -4,31 +4,31 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { openObjects, parsePlace } from '../../../infra/objects/open.ts';
+import { openObjects, parseLocation } from '../../../infra/objects/open.ts';
 
 test('a place is a bucket or a directory', () => {
-  expect(parsePlace('s3://bucket/pre/fix/')).toEqual({ kind: 's3', bucket: 'bucket', prefix: 'pre/fix', endpoint: null, region: null });
-  expect(parsePlace('s3://my.bucket-1', { endpoint: 'http://127.0.0.1:9000', region: 'eu-north-1' })).toEqual({ kind: 's3', bucket: 'my.bucket-1', prefix: '', endpoint: 'http://127.0.0.1:9000', region: 'eu-north-1' });
-  expect(parsePlace('S3://bucket')).toMatchObject({ kind: 's3' });
-  expect(parsePlace('backups/here')).toEqual({ kind: 'directory', path: resolve('backups/here') });
-  expect(parsePlace('/mnt/with space/ü')).toEqual({ kind: 'directory', path: '/mnt/with space/ü' });
+  expect(parseLocation('s3://bucket/pre/fix/')).toEqual({ kind: 's3', bucket: 'bucket', prefix: 'pre/fix', endpoint: null, region: null });
+  expect(parseLocation('s3://my.bucket-1', { endpoint: 'http://127.0.0.1:9000', region: 'eu-north-1' })).toEqual({ kind: 's3', bucket: 'my.bucket-1', prefix: '', endpoint: 'http://127.0.0.1:9000', region: 'eu-north-1' });
+  expect(parseLocation('S3://bucket')).toMatchObject({ kind: 's3' });
+  expect(parseLocation('backups/here')).toEqual({ kind: 'directory', path: resolve('backups/here') });
+  expect(parseLocation('/mnt/with space/ü')).toEqual({ kind: 'directory', path: '/mnt/with space/ü' });
 });
 
 test.each(['', 's3://', 's3:///prefix', 's3://b', 's3://bucket/a//b', 's3://bucket/../x', 's3://bucket/with space', 's3://bucket/?x=1', 's3://user:word@bucket/x', 'http://bucket', 'gs://bucket/x', `s3://bucket/${'p/'.repeat(300)}p`, 'a\0b'])('"%s" is no place', (text) => {
-  expect(() => parsePlace(text)).toThrow(expect.objectContaining({ code: 'bad_option' }));
+  expect(() => parseLocation(text)).toThrow(expect.objectContaining({ code: 'bad_option' }));
 });
 
 test.each(['s3://base--usw2-az1--x-s3', 's3://point--usw2-az1--xa-s3/prefix'])('"%s" is a directory bucket, whose listing has no order', (text) => {
-  expect(() => parsePlace(text)).toThrow(expect.objectContaining({ code: 'bad_option', message: expect.stringContaining('directory bucket') }));
+  expect(() => parseLocation(text)).toThrow(expect.objectContaining({ code: 'bad_option', message: expect.stringContaining('directory bucket') }));
 });
 
 test.each(['127.0.0.1:9000', 'ftp://host', 'http://user:word@host', ''])('"%s" is no endpoint, and is not repeated', (endpoint) => {
-  expect(() => parsePlace('s3://bucket', { endpoint })).toThrow(expect.objectContaining({ code: 'bad_option', message: expect.not.stringContaining('word') }));
+  expect(() => parseLocation('s3://bucket', { endpoint })).toThrow(expect.objectContaining({ code: 'bad_option', message: expect.not.stringContaining('word') }));
 });
 
 test('an opened directory is where it was asked for', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'skua-open-'));
-  const objects = await openObjects(parsePlace(folder));
+  const objects = await openObjects(parseLocation(folder));
   await objects.put('k', new Uint8Array(1));
   expect(objects.place).toBe(folder);
   expect((await objects.list('')).objects).toHaveLength(1);

@@ -1,7 +1,7 @@
 import { isSkuaError } from '../../../core/base/errors.ts';
 import type { SkuaError } from '../../../core/base/errors.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
-import type { ObjectPlace, ObjectStore } from '../../../core/ports/object-store.ts';
+import type { ObjectLocation, ObjectStore } from '../../../core/ports/object-store.ts';
 import { openObjects } from '../../../infra/objects/open.ts';
 import type { S3ObjectsOptions } from '../../../infra/s3/objects.ts';
 import { InProcessS3 } from '../../support/s3/in-process-s3.ts';
@@ -26,7 +26,7 @@ export interface Bench {
   readonly s3: InProcessS3;
   readonly clock: SleepingClock;
   readonly objects: ObjectStore;
-  open(place?: Partial<Extract<ObjectPlace, { kind: 's3' }>>, options?: S3ObjectsOptions): Promise<ObjectStore>;
+  open(place?: Partial<Extract<ObjectLocation, { kind: 's3' }>>, options?: S3ObjectsOptions): Promise<ObjectStore>;
   close(): Promise<void>;
 }
 

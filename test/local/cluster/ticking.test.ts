@@ -27,7 +27,7 @@ async function world(isLeader: boolean) {
   const stopping = new AbortController();
   const running = runMemberTicks({
     world: { objects: kit.objects, clock: kit.clock, ids: new SeededIds(99), digests: nodeDigests, log: silentLog, meter: silentMeter },
-    membership, log: member.log, store: member.store, writes: member.store, scavenge: {}, newScratch,
+    membership, log: member.log, store: member.store, writes: member.store, scavenge: {}, newTemporaryStorage: newScratch,
   }, stopping.signal);
   stop.push(async () => {
     stopping.abort();

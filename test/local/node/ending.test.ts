@@ -57,8 +57,8 @@ vi.mock('../../../local/node/security.ts', async (original) => {
   return { ...rest, startSecurity: (...args: Parameters<typeof startSecurity>) => seen.watch('security', () => startSecurity(...args)) };
 });
 vi.mock('../../../infra/anchors/places.ts', async (original) => {
-  const { openAnchorPlace, ...rest } = await original<typeof import('../../../infra/anchors/places.ts')>();
-  return { ...rest, openAnchorPlace: (...args: Parameters<typeof openAnchorPlace>) => seen.watch('anchors', async () => seen.noting(await openAnchorPlace(...args), 'close', 'anchors')) };
+  const { openAnchorLocation, ...rest } = await original<typeof import('../../../infra/anchors/places.ts')>();
+  return { ...rest, openAnchorLocation: (...args: Parameters<typeof openAnchorLocation>) => seen.watch('anchors', async () => seen.noting(await openAnchorLocation(...args), 'close', 'anchors')) };
 });
 vi.mock('../../../local/audit/audit-trail.ts', async (original) => {
   const { AuditTrail, ...rest } = await original<typeof import('../../../local/audit/audit-trail.ts')>();

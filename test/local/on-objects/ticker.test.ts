@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
-import { createDrive } from '../../../core/shared-log/drive/drive.ts';
+import { createScheduler } from '../../../core/shared-log/drive/drive.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
 import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
@@ -21,7 +21,7 @@ test('ticks that find the schedule as it was say nothing of it', async () => {
   let ticks = 0;
   const onTick = async (): Promise<void> => { if (++ticks === TICKS) ending.abort(); };
   const instance = await openObjectStore(world);
-  const autoScavenge = createDrive({ world, schedule: createSchedule(), self: SELF, config: { isOff: null, zone: 'UTC', nodeLostAfterMs: 1_000 }, open: () => Promise.resolve(instance) });
+  const autoScavenge = createScheduler({ world, schedule: createSchedule(), self: SELF, config: { isOff: null, zone: 'UTC', nodeLostAfterMs: 1_000 }, open: () => Promise.resolve(instance) });
   const ticker = new Ticker({ world, options: {}, settings: {}, onTick, autoScavenge });
   await ticker.run(ending.signal);
   await instance.close();
@@ -41,7 +41,7 @@ test('a tick that is under way at the end is not waited for, and its folder is r
   let removals = 0;
   const storage = new MemoryStorage();
   const newScratch = async () => ({ storage, states: MemoryScavengeStates.of(storage), remove: async () => { removals++; } });
-  const running = new Ticker({ world, options: {}, settings: {}, newScratch }).run(ending.signal);
+  const running = new Ticker({ world, options: {}, settings: {}, newTemporaryStorage: newScratch }).run(ending.signal);
   await asked.promise;
   ending.abort();
   await running;

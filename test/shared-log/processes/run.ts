@@ -11,7 +11,7 @@ import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { tick } from '../../../core/shared-log/tick/tick.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
-import type { ObjectPlace } from '../../../core/ports/object-store.ts';
+import type { ObjectLocation } from '../../../core/ports/object-store.ts';
 import { systemClock } from '../../../infra/clock.ts';
 import { nodeDigests } from '../../../infra/digests.ts';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
@@ -26,7 +26,7 @@ const WRITER = fileURLToPath(new URL('writer.ts', import.meta.url));
 const STREAMS = 6;
 
 export interface ProcessesOptions {
-  readonly place: ObjectPlace;
+  readonly place: ObjectLocation;
   readonly env: Readonly<Record<string, string>>;
   readonly writers: number;
   /** At least so long from when all writers are ready; a slow machine takes as long as it needs for a kill, a tick and some events of each. */

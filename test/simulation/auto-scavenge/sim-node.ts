@@ -169,7 +169,7 @@ export class SimNode implements Clock {
       resign: async () => { this.#cluster.resign(this); return ''; },
     };
     Object.defineProperties(membership, Object.fromEntries(Object.entries(live).map(([name, get]) => [name, { get }])));
-    return createClusterNodes({ membership: membership as unknown as Membership, log: { proveFresh: () => this.proveFresh() }, orders: this.#asked(), calls: { request: (to, method, path, timeoutMs) => this.#request(to, method, path, timeoutMs) }, clock: this });
+    return createClusterNodes({ membership: membership as unknown as Membership, log: { confirmFresh: () => this.proveFresh() }, orders: this.#asked(), calls: { request: (to, method, path, timeoutMs) => this.#request(to, method, path, timeoutMs) }, clock: this });
   }
 
   /** Its orders, or what stands in for them, told to the judge. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
-import type { ObjectPlace } from '../../../core/ports/object-store.ts';
+import type { ObjectLocation } from '../../../core/ports/object-store.ts';
 import { ceph, fromEnvironment, inProcess, localstack } from './s3-servers.ts';
 import type { S3Kind, S3Server } from './s3-servers.ts';
 
@@ -22,7 +22,7 @@ export interface S3ForTests {
   /** What a process that is started has to have in its environment: credentials and region. This process has it already. */
   readonly env: Readonly<Record<string, string>>;
   /** The bucket, or a prefix in it. */
-  place(prefix?: string): ObjectPlace;
+  place(prefix?: string): ObjectLocation;
   /** Removes the bucket. */
   close(): Promise<void>;
 }

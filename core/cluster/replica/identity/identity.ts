@@ -32,8 +32,8 @@ export async function removeLogId(storage: Storage): Promise<void> {
 }
 
 /** True when the directory belongs to this log already, false when it names none. Throws `other_log` when it names another. */
-export async function belongsTo(storage: Storage, logId: string, place: string): Promise<boolean> {
+export async function belongsTo(storage: Storage, logId: string, location: string): Promise<boolean> {
   const found = await readLogId(storage);
   if (found === null || found === logId) return found !== null;
-  throw new SkuaError('other_log', `This directory is a replica of the log ${found}, but ${place} holds the log ${logId}. Give a storage and a directory that belong together, or an empty directory. Nothing was changed.`, { expected: logId, actual: found });
+  throw new SkuaError('other_log', `This directory is a replica of the log ${found}, but ${location} holds the log ${logId}. Give a storage and a directory that belong together, or an empty directory. Nothing was changed.`, { expected: logId, actual: found });
 }

@@ -22,7 +22,7 @@ import { ChecksCard } from './checks.tsx';
 import { BackupDialog, DrillDialog, VerifyDialog } from './dialogs.tsx';
 import { BackupList } from './list.tsx';
 import { Restore } from './restore.tsx';
-import type { Wish } from './restore.tsx';
+import type { RestoreChoice } from './restore.tsx';
 import { NotConfigured } from './not-configured.tsx';
 import { Timeline } from './timeline.tsx';
 
@@ -48,7 +48,7 @@ function Configured({ status, polled }: { readonly status: BackupStatusDocument;
   const list = usePolled<BackupsDocument>('/admin/backups', LIST_EVERY_MS);
   const checks = usePolled<ChecksDocument>('/admin/backup/check', CHECKS_EVERY_MS, { missing: NO_CHECKS });
   const [open, setOpen] = useState<Open | null>(null);
-  const [wish, setWish] = useState<Wish>({ kind: 'newest' });
+  const [wish, setWish] = useState<RestoreChoice>({ kind: 'newest' });
   const running = status.current ?? null;
   const known = checks.data.value?.checks ?? NO_CHECKS.checks;
   const check = known.find(({ state }) => state === 'running') ?? null;

@@ -9,10 +9,10 @@ import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { CAUSES, shortId } from './backups-api.ts';
 import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
-import type { Wish } from './restore.tsx';
+import type { RestoreChoice } from './restore.tsx';
 
 /** All backups, newest first; one that is chosen is what the restore is of. */
-export function BackupList({ backups, wish, onWish, onDrill, onStart }: { readonly backups: readonly Backup[]; readonly wish: Wish; readonly onWish: (wish: Wish) => void; readonly onDrill: ((backup: Backup) => void) | null; readonly onStart: (() => void) | null }) {
+export function BackupList({ backups, wish, onWish, onDrill, onStart }: { readonly backups: readonly Backup[]; readonly wish: RestoreChoice; readonly onWish: (wanted: RestoreChoice) => void; readonly onDrill: ((backup: Backup) => void) | null; readonly onStart: (() => void) | null }) {
   if (backups.length === 0) {
     return (
       <Card><EmptyState icon="backup" title="No backups yet" action={onStart !== null && <Button kind="primary" icon="backup" onClick={onStart}>Make the first backup</Button>}>The repository is ready. The first backup stores everything; later ones only what is new.</EmptyState></Card>

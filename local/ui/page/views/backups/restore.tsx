@@ -8,10 +8,10 @@ import type { BackupCommands } from '../../../../../core/backup/api.ts';
 import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
 
 /** What somebody wants back. */
-export type Wish = { readonly kind: 'newest' } | { readonly kind: 'backup'; readonly backup: Backup } | { readonly kind: 'moment'; readonly ms: number };
+export type RestoreChoice = { readonly kind: 'newest' } | { readonly kind: 'backup'; readonly backup: Backup } | { readonly kind: 'moment'; readonly ms: number };
 
 /** The exact command, for the state that was chosen. */
-export function Restore({ commands, backups, restorableMs, wish, onWish }: { readonly commands: BackupCommands; readonly backups: readonly Backup[]; readonly restorableMs: number | null; readonly wish: Wish; readonly onWish: (wish: Wish) => void }) {
+export function Restore({ commands, backups, restorableMs, wish, onWish }: { readonly commands: BackupCommands; readonly backups: readonly Backup[]; readonly restorableMs: number | null; readonly wish: RestoreChoice; readonly onWish: (wanted: RestoreChoice) => void }) {
   const [isBefore, setBefore] = useState(false);
   const newest = backups[0]!;
   const momentMs = wish.kind === 'moment' ? wish.ms : restorableMs ?? Date.parse(newest.createdAt);
@@ -47,9 +47,9 @@ export function Restore({ commands, backups, restorableMs, wish, onWish }: { rea
   );
 }
 
-export function commandOf({ restore }: BackupCommands, wish: Wish, isBefore: boolean): string {
-  if (wish.kind === 'newest') return restore;
-  return wish.kind === 'backup' ? `${restore} --backup ${wish.backup.id}` : `${restore} --to-time ${timeWord(wish.ms)}${isBefore ? ' --at-or-before' : ''}`;
+export function commandOf({ restore }: BackupCommands, wanted: RestoreChoice, isBefore: boolean): string {
+  if (wanted.kind === 'newest') return restore;
+  return wanted.kind === 'backup' ? `${restore} --backup ${wanted.backup.id}` : `${restore} --to-time ${timeWord(wanted.ms)}${isBefore ? ' --at-or-before' : ''}`;
 }
 
 /** As fields for times take it: local, without a zone. */

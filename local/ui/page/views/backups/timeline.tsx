@@ -6,7 +6,7 @@ import { Card } from '../../parts/card.tsx';
 import { CAUSES } from './backups-api.ts';
 import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
 import type { BackupStatusDocument } from '../../../../../handlers/documents/backup.ts';
-import type { Wish } from './restore.tsx';
+import type { RestoreChoice } from './restore.tsx';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -26,7 +26,7 @@ interface Mark {
 }
 
 /** The backups along the time, up to where one can go back, and what would be lost. A click or the arrow keys choose a moment. */
-export function Timeline({ backups, status, wish, onWish }: { readonly backups: readonly Backup[]; readonly status: BackupStatusDocument; readonly wish: Wish; readonly onWish: (wish: Wish) => void }) {
+export function Timeline({ backups, status, wish, onWish }: { readonly backups: readonly Backup[]; readonly status: BackupStatusDocument; readonly wish: RestoreChoice; readonly onWish: (wanted: RestoreChoice) => void }) {
   const [span, setSpan] = useState<number | null>(null);
   const nowMs = now.value;
   const oldest = Math.min(...backups.map(({ createdAt }) => Date.parse(createdAt)));

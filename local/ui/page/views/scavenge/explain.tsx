@@ -12,7 +12,7 @@ import { Field, Form } from '../../parts/form.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
-import type { ExplanationDocument, OlderPointDocument } from '../../../../../handlers/documents/scavenging.ts';
+import type { ExplanationDocument, ResumedPointDocument } from '../../../../../handlers/documents/scavenging.ts';
 
 /** What each rule says, for those who have not learnt the words. */
 function ruleText(rule: string, value: unknown): string {
@@ -111,7 +111,7 @@ function Explained({ explanation }: { readonly explanation: ExplanationDocument 
   );
 }
 
-function pointText({ effectiveNow }: OlderPointDocument): string {
+function pointText({ effectiveNow }: ResumedPointDocument): string {
   const ms = msOf(effectiveNow);
   return ms === null ? '' : ` of ${absoluteText(ms)}`;
 }

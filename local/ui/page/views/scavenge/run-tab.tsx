@@ -9,7 +9,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { Loading } from '../../parts/loading.tsx';
 import { Button } from '../../parts/button.tsx';
 import { olderText } from './older-point.ts';
-import type { LastDocument, OlderPointDocument } from '../../../../../handlers/documents/scavenging.ts';
+import type { LastDocument, ResumedPointDocument } from '../../../../../handlers/documents/scavenging.ts';
 import { RESULT_TONES } from './results.ts';
 import { LAST_PATH } from './run.ts';
 import type { Run } from './run.ts';
@@ -95,7 +95,7 @@ function LastRun({ run }: { readonly run: Run }) {
   );
 }
 
-function Waiting({ point }: { readonly point: OlderPointDocument }) {
+function Waiting({ point }: { readonly point: ResumedPointDocument }) {
   const ms = msOf(point.effectiveNow);
   return (
     <Notice tone="info" title={point.why === 'unfinished' ? 'A scavenge was not finished' : 'A scavenge point waits'}>
