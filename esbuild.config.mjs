@@ -48,7 +48,7 @@ function isBuilt(file) {
 if (isAll) {
   await emptyBuilt('dist', isBuilt);
   const { metafile } = await build({
-    entryPoints: { main: 'local/installed.mjs', worker: 'infra/jobs/worker.ts', 'sandbox-worker': 'infra/quickjs/worker.ts', ...Object.fromEntries(SURFACES.map((surface) => [surface, sourceOf(surface)])) },
+    entryPoints: { main: 'local/installed.mjs', worker: 'infra/jobs/job-worker.ts', 'sandbox-worker': 'infra/quickjs/script-worker.ts', ...Object.fromEntries(SURFACES.map((surface) => [surface, sourceOf(surface)])) },
     external: PEERS,
     alias: PEER_NAMES,
     outdir: 'dist',

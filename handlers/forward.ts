@@ -3,12 +3,12 @@ import { SkuaError } from '../core/base/errors.ts';
 import { enter, requireLogin } from './admission.ts';
 import { authenticate, findSession, provedCaller } from './authentication.ts';
 import { readBody } from './http/body.ts';
-import type { EpochGuard, RequestParts } from './http/cluster.ts';
+import type { EpochGuard, RequestParts } from './http/cluster-feature.ts';
 import { goneOf } from './http/context.ts';
 import type { App, Call, ClusterFeature, Reply } from './http/context.ts';
 import { FORWARDED_HEADER, forwardedText, isForOthers, LOG_END_HEADER, NOT_LEADER_HEADER, NOT_LEADER_STATUS } from './http/forwarded.ts';
-import { requiresLeader } from './http/headers.ts';
-import type { DecisionsOf, Decided } from './http/places.ts';
+import { requiresLeader } from './http/http-headers.ts';
+import type { DecisionsOf, Decided } from './http/decided-by.ts';
 import { empty } from './http/reply.ts';
 import { baseOf } from './http/url.ts';
 

@@ -1,6 +1,6 @@
-import { runProgram } from './cli/run.ts';
+import { runProgram } from './cli/run-command.ts';
 import { processIo } from '../infra/runtime/io.ts';
-import { COMMANDS } from './commands/all.ts';
+import { COMMANDS } from './commands/all-commands.ts';
 import { VERSION } from '../infra/runtime/version.ts';
 
 // A reader that closes its end of a pipe early (`skua verify … | head`) wants no more; that is no failure.

@@ -80,14 +80,14 @@ function loadedWith(file: string, seen = new Set<string>()): Set<string> {
 }
 
 /** Who looks at everything below a prefix, and removes nothing: searches for traces, checks, and whoever is about to make a repository. */
-const LOOK_AT_ALL = ['core/shared-log/prove-erased/prove-erased.ts', 'core/backup/repository/objects.ts', 'core/backup/repository/repository.ts', 'local/commands/run-inspect.ts'];
+const LOOK_AT_ALL = ['core/shared-log/erasure-check/erasure-check.ts', 'core/backup/repository/repository-objects.ts', 'core/backup/repository/repository.ts', 'local/commands/run-inspect.ts'];
 
 test('objects are listed by kinds alone, so that no stranger\'s object stops anything, or goes', () => {
   const files = globSync(['core', 'handlers', 'infra', 'local'].map((folder) => `${folder}/**/*.ts`), { cwd: ROOT, exclude: ['**/node_modules/**', '**/cdk/**'] }).sort();
   const textOf = (file: string) => readFileSync(resolve(ROOT, file), 'utf8');
   expect(files.filter((file) => /import \{[^}]*\blistAll\b[^}]*\} from '[^']*object-store\.ts'/.test(textOf(file)))).toEqual([...LOOK_AT_ALL].sort());
   // What passes calls on to another store lists whatever it is asked for, and what a search looks at is no store.
-  const passOn = ['core/shared-log/prove-erased/prove-erased.ts', 'core/cluster/replica/watched-objects.ts', 'core/shared-log/verify/verify.ts', 'core/ports/object-kinds.ts', 'core/ports/object-store.ts'];
+  const passOn = ['core/shared-log/erasure-check/erasure-check.ts', 'core/cluster/replica/watched-objects.ts', 'core/shared-log/verify/verify.ts', 'core/ports/object-kinds.ts', 'core/ports/object-store.ts'];
   expect(files.filter((file) => /\bobjects\.list\(/i.test(textOf(file))).filter((file) => !passOn.includes(file))).toEqual([]);
 });
 
@@ -105,7 +105,7 @@ test('a command loads what it needs: neither the program as such nor one that on
 
 /** What removes files of this machine, and by which names. */
 const REMOVERS: Readonly<Record<string, string>> = {
-  'infra/fs/removal.ts': 'by names that it is given, and folders that the process made',
+  'infra/fs/file-removal.ts': 'by names that it is given, and folders that the process made',
   'infra/fs/filesystem-storage.ts': 'by the table core/ports/own-names.ts',
   'infra/fs/discard.ts': 'what the storage has renamed',
   'infra/objects/directory-objects.ts': 'keys that it is given',

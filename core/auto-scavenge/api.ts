@@ -1,5 +1,5 @@
 export type { ScavengeOrders } from './orders/orders.ts';
-export type { CyclesStore } from './streams.ts';
+export type { CyclesStore } from './auto-scavenge-streams.ts';
 
 /** What auto-scavenge offers to handlers, timers and commands. */
 

@@ -3,7 +3,7 @@ import type { NodeAddress } from '../ports/nodes.ts';
 import type { Fact } from './facts.ts';
 import { INITIAL, outcomesOf } from './state.ts';
 import type { Cycle, Seen, State } from './state.ts';
-import type { Loaded } from './streams.ts';
+import type { Loaded } from './auto-scavenge-streams.ts';
 
 /**
  * What a stored fact makes of the state. `number` is that of its event. A fact that does not fit changes nothing but the

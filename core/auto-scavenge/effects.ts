@@ -5,7 +5,7 @@ import type { StoredEvent } from '../streams/api.ts';
 import type { AskReply, Effect, Input } from './decision.ts';
 import { jsonObject } from './facts.ts';
 import type { NodeResult } from './facts.ts';
-import type { CyclesStore } from './streams.ts';
+import type { CyclesStore } from './auto-scavenge-streams.ts';
 
 /** What effects are done with. */
 interface EffectParts {

@@ -17,8 +17,8 @@ import type { ScavengeOrders } from './orders/orders.ts';
 import { parseScheduleText } from './format/schedule-text.ts';
 import { NOTHING_SEEN, shownAs } from './state.ts';
 import type { State } from './state.ts';
-import { AutoScavengeStreams, CYCLES_STREAM, isSameStamp } from './streams.ts';
-import type { CyclesStore, Stamp } from './streams.ts';
+import { AutoScavengeStreams, CYCLES_STREAM, isSameStamp } from './auto-scavenge-streams.ts';
+import type { CyclesStore, Stamp } from './auto-scavenge-streams.ts';
 
 /** What auto-scavenge works with. */
 export interface AutoScavengeParts {

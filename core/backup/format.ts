@@ -7,10 +7,10 @@ import { decodeText } from '../base/text.ts';
 import { unreferencedShape } from './prune/prune.ts';
 import { blobFile, openBlob, type ReaderWorld } from './repository/blob-reader.ts';
 import { decodeBlobHeader, HEADER_BYTES } from './format/blob-format.ts';
-import { REPOSITORY_KEY } from './format/keys.ts';
+import { REPOSITORY_KEY } from './format/repository-keys.ts';
 import { manifestShape } from './format/manifest-shape.ts';
 import { intentShape, testedShape, suspectShape } from './notes/notes.ts';
-import { decodeObject, type RepositoryFile, repositoryShape, SEALED_MAGIC, type Sealer, sealerOf } from './repository/objects.ts';
+import { decodeObject, type RepositoryFile, repositoryShape, SEALED_MAGIC, type Sealer, sealerOf } from './repository/repository-objects.ts';
 import { openPiece, type ShippedWorld } from './repository/shipped.ts';
 
 /** The objects of a repository of backups, for whoever looks into them. */

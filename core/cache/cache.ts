@@ -1,5 +1,5 @@
 import type { StorageFile } from '../ports/storage.ts';
-import { RandomReads } from './lone-reads.ts';
+import { RandomReads } from './random-reads.ts';
 import type { Miss } from '../base/step.ts';
 
 /** Unit of caching in bytes. */

@@ -7,7 +7,7 @@ import type { Ids } from '../ports/ids.ts';
 import type { JobProgress, Jobs } from '../ports/jobs.ts';
 import type { Log } from '../ports/log.ts';
 import type { Storage } from '../ports/storage.ts';
-import { Background } from './background.ts';
+import { Background } from './background-work.ts';
 import { type EntryList, IndexEntry } from './format/entries.ts';
 import { ExistenceFilter, buildExistence } from './existence-filter.ts';
 import { checkSettings, DEFAULT_INDEX_SETTINGS, type IndexSettings } from './index-settings.ts';

@@ -7,7 +7,7 @@ import { FRAME_BYTES, isRecordLength, RecordFrame } from '../log/format/records.
 import type { Digest } from '../ports/digests.ts';
 import { damageOf, documentParts, type Fields, type FileFormat, type FormatWorld, jsonOf, lineParts, type Inspected, type Part, section, wholeOf } from '../ports/file-format.ts';
 import { decodeText } from '../base/text.ts';
-import { ANCHOR_FORMAT, CHAIN_FORMAT, CHAIN_PATH, type ChainFile, CUT, decodeLeavesHeader, decodeReceiptHeader, EVENT_FORMAT, HASH_BYTES, isSame, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, NO_LEAF, parseAnchor, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, REWRITTEN, VOID } from './format/layout.ts';
+import { ANCHOR_FORMAT, CHAIN_FORMAT, CHAIN_PATH, type ChainFile, CUT, decodeLeavesHeader, decodeReceiptHeader, EVENT_FORMAT, HASH_BYTES, isSame, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, NO_LEAF, parseAnchor, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, REWRITTEN, VOID } from './format/chain-layout.ts';
 import { sha256By } from './format/sha256.ts';
 import { parseEventProof } from './format/event-proof.ts';
 

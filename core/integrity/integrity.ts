@@ -1,7 +1,7 @@
 import { SkuaError } from '../base/errors.ts';
 import { isChunkName } from '../ports/own-names.ts';
-import { VerifyRun } from './verify/run.ts';
-import type { VerifyFinding, VerifyNote, VerifyOptions, VerifyProgress } from './verify/run.ts';
+import { VerifyRun } from './verify/verify-run.ts';
+import type { VerifyFinding, VerifyNote, VerifyOptions, VerifyProgress } from './verify/verify-run.ts';
 import { verifyChunks } from './verify/verify-chunks.ts';
 import { verifyIndex } from './verify/verify-index.ts';
 

@@ -1,6 +1,6 @@
 import type { ConnectOptions, Delivery, GroupConsumer, NackAction } from './api.ts';
 import type { SkuaError } from '../base/errors.ts';
-import type { EngineLimits, Held } from './limits.ts';
+import type { EngineLimits, Held } from './group-limits.ts';
 import { Measurement } from './measurement.ts';
 import type { Message } from './message.ts';
 

@@ -4,12 +4,12 @@ import type { ConnectionInfo, ConnectOptions, Delivery, GroupInfo, NackAction } 
 import { CheckpointWriter } from './checkpoints.ts';
 import { Consumer } from './consumer.ts';
 import type { ConsumerGroup } from './consumer.ts';
-import { Intake } from './intake.ts';
+import { Intake } from './event-intake.ts';
 import { Ledger } from './ledger.ts';
 import { Measurement } from './measurement.ts';
 import type { Message } from './message.ts';
 import { ParkedMessages } from './parked.ts';
-import type { GroupParts, GroupStore } from './parts.ts';
+import type { GroupParts, GroupStore } from './group-parts.ts';
 import { positionText } from './positions.ts';
 import type { Position } from './positions.ts';
 import { GroupReader } from './reader.ts';

@@ -1,5 +1,5 @@
 import type { StoredEvent } from '../streams/api.ts';
-import type { Held } from './limits.ts';
+import type { Held } from './group-limits.ts';
 import { Message, OpenMessages } from './message.ts';
 import { BEFORE_ALL, positionOf } from './positions.ts';
 import type { Position } from './positions.ts';

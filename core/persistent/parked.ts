@@ -6,8 +6,8 @@ import { encodeText } from '../base/text.ts';
 import { parkedStreamOf } from './api.ts';
 import type { Ledger } from './ledger.ts';
 import type { Message } from './message.ts';
-import { ABSENT, ownEvent } from './parts.ts';
-import type { GroupParts } from './parts.ts';
+import { ABSENT, ownEvent } from './group-parts.ts';
+import type { GroupParts } from './group-parts.ts';
 import { encodeParkedMetadata, encodeParkedTruncation } from './stored-forms.ts';
 import type { KeptGroup } from './stored-forms.ts';
 

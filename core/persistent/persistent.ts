@@ -5,17 +5,17 @@ import { ALL_STREAM, checkpointStreamOf, DEFAULT_SETTINGS, existsError, failedEr
 import type { ConnectOptions, Delivery, GroupChange, GroupConsumer, GroupInfo, NackAction, NewGroup, PersistentSubscriptionsEngine, StartFrom } from './api.ts';
 import { loadCheckpoint, writeInitialCheckpoint } from './checkpoints.ts';
 import { Group } from './group.ts';
-import { endOf } from './intake.ts';
-import { DEFAULT_LIMITS, Held } from './limits.ts';
-import type { EngineLimits } from './limits.ts';
-import { ABSENT, ownEvent } from './parts.ts';
-import type { EngineParts, GroupParts } from './parts.ts';
+import { endOf } from './event-intake.ts';
+import { DEFAULT_LIMITS, Held } from './group-limits.ts';
+import type { EngineLimits } from './group-limits.ts';
+import { ABSENT, ownEvent } from './group-parts.ts';
+import type { EngineParts, GroupParts } from './group-parts.ts';
 import { isEndText, startText } from './positions.ts';
 import { filterOf } from './reader.ts';
 import { CONFIG_METADATA, CONFIG_STREAM, CONFIG_TYPE, decodeConfig, encodeConfig, OLD_CONFIG_TYPE } from './stored-forms.ts';
 import type { KeptGroup } from './stored-forms.ts';
 import { encodeText } from '../base/text.ts';
-import { checkGroup, checkStart } from './validation.ts';
+import { checkGroup, checkStart } from './group-validation.ts';
 import { afterDelay } from '../base/background.ts';
 
 /** Creates the engine; it does nothing before `start`. */

@@ -6,7 +6,7 @@ import type { Ledger } from './ledger.ts';
 import { Measurement } from './measurement.ts';
 import { Backlog, Retries, SentMessages } from './message.ts';
 import type { Message } from './message.ts';
-import type { GroupParts } from './parts.ts';
+import type { GroupParts } from './group-parts.ts';
 import type { GroupReader } from './reader.ts';
 import type { KeptGroup } from './stored-forms.ts';
 import { createStrategy } from './strategies.ts';

@@ -4,7 +4,7 @@ import type { Chunk } from '../log/api.ts';
 import { COMMIT, FLAG_STREAM_DELETE, parsePrepare, PREPARE, PrepareFields, type RecordFrame, SYSTEM } from '../log/format/records.ts';
 import { scanChunk } from '../log/chunk/chunk.ts';
 import type { JobContext } from '../ports/jobs.ts';
-import { MetadataCollector, StreamFacts } from './lessons.ts';
+import { MetadataCollector, StreamFacts } from './metadata-collector.ts';
 import { ChunkWeights, TimeRange } from './logical-chunks.ts';
 import { type RunContext, withFiles } from './run-context.ts';
 import type { RunFiles, RunSettings } from './sources/run-settings.ts';

@@ -12,7 +12,7 @@ import type { Storage } from '../ports/storage.ts';
 import type { IgnoredMetadata } from '../streams/format/metadata.ts';
 import type { RetentionRule } from '../streams/api.ts';
 import type { EventStoreInternals } from '../streams/streams.ts';
-export type { FileFacts } from './format/files.ts';
+export type { FileFacts } from './format/scavenge-files.ts';
 export type { ErasureFinding, ErasureProgress, ErasureReport, ErasureSummary, CheckErasureArgs as ProveErasedArgs } from './erasure/erasure.ts';
 
 /** Starts and stops runs, for administrators, schedules and the command line. */

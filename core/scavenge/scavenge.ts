@@ -6,7 +6,7 @@ import { repairHistory } from './history/history-repair.ts';
 import { type ActiveRun, checkedOptions, explainStream, launchDryRun, type LaunchOptions, launchRun, THREADS_MAX } from './launch/launch.ts';
 import { background } from '../base/background.ts';
 import { newId } from '../ports/ids.ts';
-export type { ErasureCheck as ErasureProof, ErasureChecks as ErasureProofs } from './erasure-proofs/erasure-proofs.ts';
+export type { ErasureCheck as ErasureProof, ErasureChecks as ErasureProofs } from './erasure-checks/erasure-checks.ts';
 
 /** Dry runs whose reports are kept. */
 const DRY_RUNS_MAX = 8;

@@ -6,7 +6,7 @@ import type { Meter, MeterLabels } from '../ports/meter.ts';
 import { encodeText } from '../base/text.ts';
 import type { Authenticator, UserNow } from './api.ts';
 import { encodeBase64 } from '../base/base64.ts';
-import type { Caller, Failures } from './failures.ts';
+import type { Caller, Failures } from './login-failures.ts';
 import { fitsPassword, isEmptyPassword, LOGIN_NAME_LENGTH_MAX } from './format/user.ts';
 import type { Passwords } from './passwords.ts';
 import type { Principal } from '../base/principal.ts';

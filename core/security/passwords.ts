@@ -3,7 +3,7 @@ import type { Keys, ScryptCost } from '../ports/keys.ts';
 import type { Meter } from '../ports/meter.ts';
 import { encodeText } from '../base/text.ts';
 import { decodeBase64, encodeBase64 } from '../base/base64.ts';
-import type { Caller } from './failures.ts';
+import type { Caller } from './login-failures.ts';
 import { fitsPassword } from './format/user.ts';
 
 /** `strong`: scrypt, which only we verify. `compatible`: the reference database's PBKDF2, which both verify. */

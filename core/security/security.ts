@@ -7,7 +7,7 @@ import type { SharedFailures } from '../ports/shared-failures.ts';
 import type { EventStore } from '../streams/api.ts';
 import type { NewUser, Security, Users } from './api.ts';
 import { PasswordAuthenticator } from './authenticator.ts';
-import { Failures } from './failures.ts';
+import { Failures } from './login-failures.ts';
 import { isBlankPassword } from './format/user.ts';
 import { Passwords, storedFormatOf } from './passwords.ts';
 import type { PasswordFormat } from './passwords.ts';
@@ -20,7 +20,7 @@ import { AccessLists } from './stream-access/stream-access.ts';
 import { infoNow, isUnchanged } from './stream-info.ts';
 import type { ObservableStore, StreamMark } from './stream-info.ts';
 import { userStream, UserStreams } from './user-streams.ts';
-import { UserManager } from './users.ts';
+import { UserManager } from './user-accounts.ts';
 
 interface SecurityParts {
   readonly store: EventStore;

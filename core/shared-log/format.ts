@@ -4,7 +4,7 @@ import { crcOf, recordParts } from '../log/format.ts';
 import { damageOf, documentParts, type FileFormat, type FormatWorld, lineParts, type Inspected, note, type Part, section, wholeOf } from '../ports/file-format.ts';
 import { decodeText } from '../base/text.ts';
 import { type Commit, COMMIT_HEADER_BYTES, decodeCommitObject } from './format/commit-object.ts';
-import { commitNumberOf, manifestNumberOf } from './format/keys.ts';
+import { commitNumberOf, manifestNumberOf } from './format/object-keys.ts';
 import { decodeManifest, newestManifest, type ObjectManifest } from './format/manifest.ts';
 
 /** The objects of a log in a bucket, for whoever looks into them. */

@@ -3,7 +3,7 @@ import { isSkuaError } from '../base/errors.ts';
 import { TOMBSTONE } from '../log/format/records.ts';
 import type { AllPosition, StoredEvent, SubscribeAllOptions, SubscribeStreamOptions, SubscriptionCheckpoint, SubscriptionPage } from './api.ts';
 import { CheckpointCount } from './checkpoint-count.ts';
-import { resolveLinks } from './links.ts';
+import { resolveLinks } from './resolve-links.ts';
 import { FloorSearch, runSearch } from './lookup/lookup.ts';
 import { checkNumber, checkReadableName, deletedError, isMetastream } from './format/names.ts';
 import { PageBytes, type PageLimits } from '../base/page-bytes.ts';

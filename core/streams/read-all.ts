@@ -3,7 +3,7 @@ import { END, HIT, isMiss, untilHit } from '../base/step.ts';
 import { COMMIT, RecordFrame } from '../log/format/records.ts';
 import type { AllPage, AllPosition, ReadAllOptions, ScanLimits, StoredEvent } from './api.ts';
 import { type AllScan, type AllScanPage, BackwardScan, ForwardScan } from './all-scan.ts';
-import { resolveLinks } from './links.ts';
+import { resolveLinks } from './resolve-links.ts';
 import { PageBytes } from '../base/page-bytes.ts';
 import { countRead, pageLimits, type StoreContext } from './store-context.ts';
 

@@ -10,7 +10,7 @@ import type { CommittedParts, CommittedRecords } from './committed/committed.ts'
 import { type AppendRequest, checkExpected, CompleteChunkRequest, DeleteRequest, type EpochDecision, type EpochInput, EpochRequest, EventChecks, EventsRequest, EventTypes, type PendingRequest, StreamsRequest } from './append-request.ts';
 import { assertReadable, countRead, DEFAULT_OPTIONS, type EventStoreDeps, type EventStoreOptions, pageLimits, stateOf, type StoreContext, viewOf } from './store-context.ts';
 import { followAll, followStream } from './following.ts';
-import { resolveLink, resolveLinks } from './links.ts';
+import { resolveLink, resolveLinks } from './resolve-links.ts';
 import { Lookup } from './lookup/lookup.ts';
 import { checkMeaning, METASTREAM_METADATA } from './format/metadata.ts';
 import { PageBytes } from '../base/page-bytes.ts';

@@ -2,7 +2,7 @@ import { isGood } from '../../core/backup/checks/checks.ts';
 import type { BackupCheck, CheckReport, CheckSubject } from '../../core/backup/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { timestampText } from '../../core/base/time.ts';
-import { progressDocument } from './backups.ts';
+import { progressDocument } from './backup-routes.ts';
 import { noteForAudit, queryOf } from '../http/context.ts';
 import type { AppFeatures, Call, Handler } from '../http/context.ts';
 import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
@@ -11,7 +11,7 @@ import { adminJson, jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
 import type { BackupStatusDocument, CheckDocument, ChecksDocument, CheckStartedDocument, DrillDocument, VerifiedDocument } from '../documents/backup.ts';
-import { CHECK_DOCS } from '../openapi/backup.ts';
+import { CHECK_DOCS } from '../openapi/backup-paths.ts';
 
 /** How the backups of a node are, and what proves that they are good: checks of its repository in the background. */
 

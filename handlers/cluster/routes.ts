@@ -1,5 +1,5 @@
 import { WRITES_PATH } from '../../core/cluster/writes-elsewhere/writes-elsewhere.ts';
-import { checkCommitsRequest, checkGossip, checkLeadRequest } from '../../core/cluster/format/peers.ts';
+import { checkCommitsRequest, checkGossip, checkLeadRequest } from '../../core/cluster/format/peer-messages.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { CommitsRequest } from '../../core/ports/peers.ts';
 import { readJson } from '../http/body.ts';
@@ -8,7 +8,7 @@ import type { Call, ClusterFeature, Handler } from '../http/context.ts';
 import { featureOf } from '../http/presence.ts';
 import { commonHeaders, empty, jsonReply } from '../http/reply.ts';
 import { area, operation } from '../http/route.ts';
-import { CLUSTER_DOCS } from '../openapi/cluster.ts';
+import { CLUSTER_DOCS } from '../openapi/cluster-paths.ts';
 import { append } from './writes.ts';
 
 /** What the members of a cluster ask of each other (core/ports/peers.ts). Nobody else may, and none of it is for anybody else. */

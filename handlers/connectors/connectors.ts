@@ -19,9 +19,9 @@ import { area, operation } from '../http/route.ts';
 import type { OperationDoc, DecidedBy, RouteOfArea } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
 import type { ConfiguredDocument, ConnectorConfigurationDocument, ConnectorDocument, ConnectorsDocument, ConnectorSettingsDocument, RejectionDocument, RejectionsDocument, ScriptTestDocument } from '../documents/connectors.ts';
-import { CONNECTOR_DOCS, connectorFailures, WEBHOOK_DOC, webhookFailures } from '../openapi/connectors.ts';
-import { connectorFailure } from './failures.ts';
-import { receiveWebhook, webhookBody, webhookFailure } from './webhook.ts';
+import { CONNECTOR_DOCS, connectorFailures, WEBHOOK_DOC, webhookFailures } from '../openapi/connector-paths.ts';
+import { connectorFailure } from './call-failures.ts';
+import { receiveWebhook, webhookBody, webhookFailure } from './webhook-routes.ts';
 
 /** Connectors over HTTP. */
 

@@ -1,4 +1,4 @@
-import type { ManifestSummary } from '../../core/backup/format/manifest.ts';
+import type { ManifestSummary } from '../../core/backup/format/snapshot-manifest.ts';
 import type { BackupCheck, BackupProgress, BackupStatus, Backups, CheckSubject, DrillReport, VerifiedRepository } from '../../core/backup/api.ts';
 import type { HoldView, Snapshot, SnapshotFile } from '../../core/store/api.ts';
 

@@ -1,5 +1,5 @@
 import type { Branch } from './context.ts';
-import { failure } from './problem.ts';
+import { failure } from './problem-document.ts';
 import type { Route } from './route.ts';
 
 /** A branch of which nothing is said. */

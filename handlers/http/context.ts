@@ -18,7 +18,7 @@ import type { EventStore } from '../../core/streams/api.ts';
 import { StreamNames } from '../../core/streams/find-names/find-names.ts';
 import type { Connectors, WebhookIngest, ArrivalLimits } from '../../core/webhook/api.ts';
 import { ARRIVAL_LIMITS, Arrivals } from '../../core/webhook/arrivals/arrivals.ts';
-import type { Fence, Forwarded, Forwarder, EpochGuard } from './cluster.ts';
+import type { Fence, Forwarded, Forwarder, EpochGuard } from './cluster-feature.ts';
 import type { NodeControl } from './node-control.ts';
 import { OwnHosts } from './own-hosts.ts';
 import type { PageFiles } from './page-files.ts';

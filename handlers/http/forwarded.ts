@@ -2,7 +2,7 @@ import { FOR_OTHERS } from '../../core/cluster/ask-leader/ask-leader.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { SessionProof, Principal } from '../../core/security/api.ts';
 import { notAMember } from './authorization.ts';
-import type { Forwarded } from './cluster.ts';
+import type { Forwarded } from './cluster-feature.ts';
 import type { App, Call, ServerSide } from './context.ts';
 
 export const FORWARDED_HEADER = 'skua-forwarded';

@@ -9,7 +9,7 @@ import { adminReply, empty } from '../http/reply.ts';
 import { area, operation } from '../http/route.ts';
 import type { OperationDoc, RouteOfArea } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
-import { ADMIN_DOCS } from '../openapi/administration.ts';
+import { ADMIN_DOCS } from '../openapi/administration-paths.ts';
 import { loginEcho } from '../users/users.ts';
 
 /** Directing the node. Bodies are not read, and nothing is asked of their type. */

@@ -6,7 +6,7 @@ import { nodeOf } from '../http/presence.ts';
 import { jsonReply } from '../http/reply.ts';
 import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
-import { CHUNK_MAP_DOC } from '../openapi/inspection.ts';
+import { CHUNK_MAP_DOC } from '../openapi/inspection-paths.ts';
 
 /** Longest version of a chunk map in characters; those that are given are shorter. */
 const VERSION_LENGTH_MAX = 64;

@@ -10,7 +10,7 @@ import { area, operation } from '../http/route.ts';
 import { baseOf } from '../http/url.ts';
 import { nodeOf } from '../http/presence.ts';
 import { inRoom } from '../http/room.ts';
-import { NODE_DOCS } from '../openapi/node.ts';
+import { NODE_DOCS } from '../openapi/node-paths.ts';
 import { noConnections, stats } from './statistics.ts';
 
 const NOT_STORED = { ...commonHeaders(''), 'cache-control': 'no-store' };

@@ -8,19 +8,19 @@ import { operation } from '../http/route.ts';
 import type { HeaderDoc, Operation, OperationDoc, ParameterDoc, ResponseDoc, Route, Schema, Tag } from '../http/route.ts';
 import { sharedBody } from '../http/shared-body.ts';
 import { prefixOf } from '../http/url.ts';
-import { ADMIN_DOCS, ADMIN_SCHEMAS } from './administration.ts';
-import { AUTO_SCAVENGE_SCHEMAS } from './auto-scavenge.ts';
-import { BACKUP_SCHEMAS } from './backup.ts';
-import { CLUSTER_SCHEMAS } from './cluster.ts';
-import { CONNECTOR_SCHEMAS } from './connectors.ts';
-import { ERASURE_SCHEMAS } from './erasure.ts';
-import { INSPECTION_SCHEMAS } from './inspection.ts';
-import { NODE_SCHEMAS } from './node.ts';
-import { PAGE_SCHEMAS } from './page.ts';
-import { PARAMETERS, PATH_PARAMETERS, PROBLEMS, problems, TEXT } from './parts.ts';
-import { STREAM_SCHEMAS } from './streams.ts';
-import { SUBSCRIPTION_SCHEMAS } from './subscriptions.ts';
-import { USER_SCHEMAS } from './users.ts';
+import { ADMIN_DOCS, ADMIN_SCHEMAS } from './administration-paths.ts';
+import { AUTO_SCAVENGE_SCHEMAS } from './auto-scavenge-paths.ts';
+import { BACKUP_SCHEMAS } from './backup-paths.ts';
+import { CLUSTER_SCHEMAS } from './cluster-paths.ts';
+import { CONNECTOR_SCHEMAS } from './connector-paths.ts';
+import { ERASURE_SCHEMAS } from './erasure-paths.ts';
+import { INSPECTION_SCHEMAS } from './inspection-paths.ts';
+import { NODE_SCHEMAS } from './node-paths.ts';
+import { PAGE_SCHEMAS } from './page-paths.ts';
+import { PARAMETERS, PATH_PARAMETERS, PROBLEMS, problems, TEXT } from './schema-parts.ts';
+import { STREAM_SCHEMAS } from './stream-paths.ts';
+import { SUBSCRIPTION_SCHEMAS } from './subscription-paths.ts';
+import { USER_SCHEMAS } from './user-paths.ts';
 
 /** The OpenAPI document, made from the table of routes that the router uses, so that it can't lack one or name one too many. */
 

@@ -9,11 +9,11 @@ import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
 import { baseOf, decodeSegment } from '../http/url.ts';
 import type { GroupDoneDocument, GroupPageDocument } from '../documents/subscriptions.ts';
-import { SUBSCRIPTION_DOCS } from '../openapi/subscriptions.ts';
-import { ACTIONS, create, remove, replayParked, reset, targetOf, update } from './changes.ts';
+import { SUBSCRIPTION_DOCS } from '../openapi/subscription-paths.ts';
+import { ACTIONS, create, remove, replayParked, reset, targetOf, update } from './group-changes.ts';
 import { configOf, startFrom } from './config.ts';
 import { detailsDocument, groupUrl, summaryDocument } from './group-documents.ts';
-import { ack, groupIn, nack, parkedMessages, takeMessages } from './messages.ts';
+import { ack, groupIn, nack, parkedMessages, takeMessages } from './message-routes.ts';
 
 /** Persistent subscriptions over HTTP: groups are made, told of and deleted; messages.ts has what they do. The leader has them. */
 

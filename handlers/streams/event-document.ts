@@ -1,8 +1,8 @@
 import type { StoredEvent } from '../../core/streams/api.ts';
 import type { Call } from '../http/context.ts';
 import type { JsonBytes } from '../http/json-bytes.ts';
-import { Entries } from './feed.ts';
-import { contentText, LONG_BYTES, payloadBytes, Payloads, prepareContent, valueText, writeContent } from './payloads.ts';
+import { Entries } from './atom-feed.ts';
+import { contentText, LONG_BYTES, payloadBytes, Payloads, prepareContent, valueText, writeContent } from './event-payloads.ts';
 
 /** How a single event is shown. */
 export type EventForm = 'data' | 'content' | 'entry';

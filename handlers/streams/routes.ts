@@ -1,11 +1,11 @@
-import { scavengeHistory, singleEvent, streamBackward, streamForward, streamHead } from './read.ts';
-import { STREAM_DOCS as DOCS } from '../openapi/streams.ts';
+import { scavengeHistory, singleEvent, streamBackward, streamForward, streamHead } from './read-events.ts';
+import { STREAM_DOCS as DOCS } from '../openapi/stream-paths.ts';
 import { noteForAudit } from '../http/context.ts';
 import { area, operation } from '../http/route.ts';
 import type { Operation } from '../http/route.ts';
-import { allBackward, allForward, allHead, filteredBackward, filteredForward, filteredHead } from './all.ts';
-import { appendHandler, appendIncoming, appendMetadata, deleteHandler } from './append.ts';
-import { latestMetadata, metadataBackward, metadataByNumber, metadataForward } from './metadata.ts';
+import { allBackward, allForward, allHead, filteredBackward, filteredForward, filteredHead } from './all-stream.ts';
+import { appendHandler, appendIncoming, appendMetadata, deleteHandler } from './append-events.ts';
+import { latestMetadata, metadataBackward, metadataByNumber, metadataForward } from './metadata-routes.ts';
 
 const READ_ALL = operation('stream', 'here', allHead, DOCS.readAll);
 const APPEND = operation('stream', 'writes', appendHandler, DOCS.append);

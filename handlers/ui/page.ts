@@ -5,8 +5,8 @@ import type { PageCoding, PageFile, PageFiles } from '../http/page-files.ts';
 import { matchesEtag } from '../http/reply.ts';
 import { area, operation } from '../http/route.ts';
 import { sharedBody } from '../http/shared-body.ts';
-import { PAGE_DOCS } from '../openapi/page.ts';
-import { logIn, logOut, session } from './session.ts';
+import { PAGE_DOCS } from '../openapi/page-paths.ts';
+import { logIn, logOut, session } from './ui-session.ts';
 
 /**
  * What a browser may do for the page: load what comes from this node, and nothing else; run no script that stands in the page itself, so that an event

@@ -8,8 +8,8 @@ import { inRoom } from '../http/room.ts';
 import { area, operation } from '../http/route.ts';
 import type { Operation } from '../http/route.ts';
 import { decodeSegment } from '../http/url.ts';
-import { USER_DOCS } from '../openapi/users.ts';
-import { changePassword as changeOwnPassword, create, mayLookAt, unreachable, update } from './changes.ts';
+import { USER_DOCS } from '../openapi/user-paths.ts';
+import { changePassword as changeOwnPassword, create, mayLookAt, unreachable, update } from './user-changes.ts';
 import {
   createdReply, currentReply, detailsReply, identityReply, listReply, newPasswordOf, newUserOf, passwordChangeOf, updatedReply, userChangeOf,
 } from './user-bodies.ts';

@@ -43,7 +43,7 @@ export async function buildFunctions(outdir = path.join(ROOT, 'dist', 'functions
 async function buildFunction({ name, hasSandbox, bytesMax }, folder) {
   const { metafile } = await build({
     absWorkingDir: ROOT,
-    entryPoints: { index: `infra/aws/functions/${name}.ts`, ...(hasSandbox && { 'sandbox-worker': 'infra/quickjs/worker.ts' }) },
+    entryPoints: { index: `infra/aws/functions/${name}.ts`, ...(hasSandbox && { 'sandbox-worker': 'infra/quickjs/script-worker.ts' }) },
     outdir: folder,
     bundle: true,
     splitting: true,

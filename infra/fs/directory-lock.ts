@@ -5,8 +5,8 @@ import { SkuaError } from '../../core/base/errors.ts';
 import type { StorageLock } from '../../core/ports/storage.ts';
 import { loadSqlite } from '../load-sqlite.ts';
 import type { Sqlite } from '../load-sqlite.ts';
-import { storageError, systemCode } from './errors.ts';
-import { removeFileNow } from './removal.ts';
+import { storageError, systemCode } from './fs-errors.ts';
+import { removeFileNow } from './file-removal.ts';
 
 /** The file that carries the lock. Nobody else opens it: closing any descriptor of it would let the lock go. */
 export const LOCK_FILE = 'skua.lock';

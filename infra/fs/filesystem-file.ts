@@ -2,8 +2,8 @@ import * as fs from 'node:fs';
 import { fileClosed, fileNotFound, fileReadOnly } from '../../core/ports/storage.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { diskShare } from './disk-share.ts';
-import { storageError, syncError } from './errors.ts';
-import { ReadLatency, SyncLatency } from './paces.ts';
+import { storageError, syncError } from './fs-errors.ts';
+import { ReadLatency, SyncLatency } from './latency.ts';
 import { syncTurns } from './sync-turns.ts';
 
 /**

@@ -6,7 +6,7 @@ import { isDataName } from '../../core/ports/own-names.ts';
 import { checkPath, checkRemoval, checkRename, fileNotFound } from '../../core/ports/storage.ts';
 import type { Storage, StorageFile, StorageLock } from '../../core/ports/storage.ts';
 import { LOCK_FILE, lockDirectory } from './directory-lock.ts';
-import { storageError, systemCode } from './errors.ts';
+import { storageError, systemCode } from './fs-errors.ts';
 import { Discards, DISCARD_STEP_BYTES, GONE } from './discard.ts';
 import { identityOf, rootMissing, rootReplaced } from './root.ts';
 import { FilesystemFile, isInPlace, type FileCalls } from './filesystem-file.ts';

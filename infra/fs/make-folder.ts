@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { mkdir, open, stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import { SkuaError } from '../../core/base/errors.ts';
-import { syncError, systemCode } from './errors.ts';
+import { syncError, systemCode } from './fs-errors.ts';
 import { rootMissing } from './root.ts';
 
 /** For its owner only. */

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import * as path from 'node:path';
 import { isDataName, isExpectedName, OWN_FOLDERS } from '../../core/ports/own-names.ts';
 import { notADataDirectory } from '../../core/ports/storage.ts';
-import { storageError, systemCode } from './errors.ts';
+import { storageError, systemCode } from './fs-errors.ts';
 
 /** Names that are looked for in one folder at most: a message has room for a few. */
 const FOUND_MAX = 100;

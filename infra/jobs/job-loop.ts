@@ -3,17 +3,17 @@ import { JOBS } from '../../core/jobs/jobs.ts';
 import { jobAborted, jobUnknown } from '../../core/memory/inline-jobs.ts';
 import type { Job, JobContext, JobProgress } from '../../core/ports/jobs.ts';
 import { streamHasher } from '../../core/base/stream-hash.ts';
-import { systemClock } from '../clock.ts';
-import { nodeCompression } from '../compression.ts';
-import { nodeDigests } from '../digests.ts';
+import { systemClock } from '../system-clock.ts';
+import { nodeCompression } from '../node-compression.ts';
+import { nodeDigests } from '../node-digests.ts';
 import { FilesystemStorage } from '../fs/filesystem-storage.ts';
-import { systemIds } from '../ids.ts';
-import { nodeKeys } from '../keys.ts';
-import { openObjects } from '../objects/open.ts';
+import { systemIds } from '../system-ids.ts';
+import { nodeKeys } from '../node-keys.ts';
+import { openObjects } from '../objects/open-objects.ts';
 import { SqliteScavengeStates } from '../sqlite/scavenge-states.ts';
 import { DigestLane } from './digest-lane.ts';
-import { ABORT, imageOfError } from './messages.ts';
-import type { RunMessage, WorkerMessage, WorkerSetup } from './messages.ts';
+import { ABORT, imageOfError } from './job-messages.ts';
+import type { RunMessage, WorkerMessage, WorkerSetup } from './job-messages.ts';
 import { background } from '../../core/base/background.ts';
 
 /** Shortest time in milliseconds between two progress messages. */

@@ -4,7 +4,7 @@ import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { MERGE_TABLES_JOB, PROVE_TABLE_JOB } from '../../core/index/jobs/jobs.ts';
 import { VERIFY_CHUNK_JOB } from '../../core/log/scrub/scrub.ts';
 import { LEAVES_JOB, TAIL_JOB } from '../../core/integrity/jobs/jobs.ts';
-import { nodeDigests } from '../digests.ts';
+import { nodeDigests } from '../node-digests.ts';
 import { DigestLane } from './digest-lane.ts';
 import { WORKER_URL, WorkerPool } from './worker-pool.ts';
 export { JOBS_QUEUED_MAX } from './worker-pool.ts';

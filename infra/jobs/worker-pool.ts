@@ -5,12 +5,12 @@ import { jobAborted, jobsClosed } from '../../core/memory/inline-jobs.ts';
 import type { JobOptions, JobProgress } from '../../core/ports/jobs.ts';
 import { background } from '../../core/base/background.ts';
 import { syncTurns } from '../fs/sync-turns.ts';
-import { ABORT, GO_ON, errorOfImage } from './messages.ts';
-import type { WorkerMessage, WorkerSetup } from './messages.ts';
+import { ABORT, GO_ON, errorOfImage } from './job-messages.ts';
+import type { WorkerMessage, WorkerSetup } from './job-messages.ts';
 import { environmentOf } from './worker-environment.ts';
 
 /** Entry point of a worker, but for a bundle. */
-export const WORKER_URL = new URL('./worker.ts', import.meta.url);
+export const WORKER_URL = new URL('./job-worker.ts', import.meta.url);
 /** Jobs that may wait for a worker; one more is refused with `too_busy`. */
 export const JOBS_QUEUED_MAX = 64;
 /** Time in milliseconds after which a worker without work is ended. */

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { SkuaError } from '../../core/base/errors.ts';
 import { checkKey, checkPrefix, checkSmall, OBJECT_LIST_MAX, throwIfAborted } from '../../core/ports/object-store.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore, WhyAnother } from '../../core/ports/object-store.ts';
-import { systemCode } from '../fs/errors.ts';
+import { systemCode } from '../fs/fs-errors.ts';
 import { deviceIn, identityOf, rootMissing, rootReplaced } from '../fs/root.ts';
 import { infoOf, infosOf, walkKeys } from './directory-walk.ts';
 import { DurableFolders, linkOnce, outcomeUnknown, TemporaryFiles } from './durable-files.ts';

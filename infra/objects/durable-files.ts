@@ -6,7 +6,7 @@ import * as path from 'node:path';
 import { promisify } from 'node:util';
 import { SkuaError } from '../../core/base/errors.ts';
 import { TEMPORARY_FOLDER } from '../../core/ports/object-store.ts';
-import { systemCode } from '../fs/errors.ts';
+import { systemCode } from '../fs/fs-errors.ts';
 import { makeFolder } from '../fs/make-folder.ts';
 import { isInPlace } from '../fs/filesystem-file.ts';
 import { rootMissing } from '../fs/root.ts';

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { SkuaError } from '../../core/base/errors.ts';
 import { throwIfAborted, wrongSize } from '../../core/ports/object-store.ts';
-import { systemCode } from '../fs/errors.ts';
+import { systemCode } from '../fs/fs-errors.ts';
 
 /** Bytes that go to the system at once; smaller pieces are gathered up to this. */
 const BLOCK_BYTES = 1_048_576;

@@ -1,5 +1,5 @@
 import type { RoutingResult } from '../../core/ports/routing-sandbox.ts';
-import type { Run, RunResult } from './messages.ts';
+import type { Run, RunResult } from './script-messages.ts';
 
 /** After so many timeouts in a row a connector gets nothing for a while; after every further one again. */
 export const TIMEOUTS_IN_ROW_MAX = 3;

@@ -3,10 +3,10 @@ import { pathToFileURL } from 'node:url';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { RoutingCall, RoutingLimits, RoutingResult, RoutingSandbox } from '../../core/ports/routing-sandbox.ts';
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../system-clock.ts';
 import { ConnectorQueue, Turns } from './connector-queue.ts';
 import type { Call } from './connector-queue.ts';
-import type { Run, RunResult } from './messages.ts';
+import type { Run, RunResult } from './script-messages.ts';
 import type { Loss, SandboxThread } from './threads.ts';
 import { cut } from './script-error.ts';
 import { ThreadPool } from './threads.ts';
@@ -52,7 +52,7 @@ export class QuickJsSandbox implements RoutingSandbox {
     this.#limits = limits;
     this.#clock = options.clock ?? systemClock;
     this.#turns = new Turns(limits.workers);
-    const workerUrl = options.workerUrl ?? new URL('./worker.ts', import.meta.url);
+    const workerUrl = options.workerUrl ?? new URL('./script-worker.ts', import.meta.url);
     const engineUrl = options.engineUrl ?? pathToFileURL(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'));
     this.#pool = new ThreadPool({ limits, workerUrl, engineUrl }, {
       onIdle: () => this.#dispatch(),

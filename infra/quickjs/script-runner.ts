@@ -2,8 +2,8 @@ import { Intrinsics, JSException, QuickJS } from 'quickjs-wasi';
 import type { JSValueHandle } from 'quickjs-wasi';
 import { REASON_LENGTH_MAX } from '../../core/ports/routing-sandbox.ts';
 import type { RoutingLimits } from '../../core/ports/routing-sandbox.ts';
-import { recentThreadCpuMs, threadCpuMs } from './messages.ts';
-import type { Run, RunResult, WasmModule } from './messages.ts';
+import { recentThreadCpuMs, threadCpuMs } from './script-messages.ts';
+import type { Run, RunResult, WasmModule } from './script-messages.ts';
 import { adviceFor, cut, describeException, SCRIPT_NAME } from './script-error.ts';
 
 /** Parts of the language that a script gets. Not: weak references, the performance timer, exceptions of the DOM and Base64. */

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { RoutingLimits } from '../../core/ports/routing-sandbox.ts';
-import { sharedNowMs, SIGNAL_BYTES, ThreadSignal } from './messages.ts';
-import type { FromWorker, Run, RunResult, SandboxSetup, ToWorker, WasmModule } from './messages.ts';
+import { sharedNowMs, SIGNAL_BYTES, ThreadSignal } from './script-messages.ts';
+import type { FromWorker, Run, RunResult, SandboxSetup, ToWorker, WasmModule } from './script-messages.ts';
 import { background } from '../../core/base/background.ts';
 
 const { compile } = (globalThis as unknown as { WebAssembly: { compile(bytes: Uint8Array): Promise<WasmModule> } }).WebAssembly;

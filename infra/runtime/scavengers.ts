@@ -2,7 +2,7 @@ import type { NodeAddress } from '../../core/ports/nodes.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { FRESH_DEFAULT_MS, REMOVE_AFTER_DEFAULT_MS } from '../../core/shared-log/api.ts';
 import type { ObjectWorld } from '../../core/shared-log/api.ts';
-import type { DryRuns } from '../../core/shared-log/foresight/foresight.ts';
+import type { DryRuns } from '../../core/shared-log/dry-runs/dry-runs.ts';
 import type { ScavengeStatus } from '../../core/shared-log/control/control.ts';
 import { scavengeStatus, startScavenge, STOP_WAIT_MS, stopScavenge } from '../../core/shared-log/control/control.ts';
 import { agesOf, tracesMs } from '../../core/shared-log/sweep/sweep.ts';

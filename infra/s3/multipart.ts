@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { CompletedPart } from '@aws-sdk/client-s3';
 import { throwIfAborted, uploadPartBytes, wrongSize } from '../../core/ports/object-store.ts';
-import { sending } from './client.ts';
-import type { S3Connection } from './client.ts';
+import { sending } from './s3-client.ts';
+import type { S3Connection } from './s3-client.ts';
 
 /** Parts on their way at the same time; one more is being filled. */
 const PARTS_AT_ONCE = 4;

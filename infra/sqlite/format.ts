@@ -6,7 +6,7 @@ import { SkuaError } from '../../core/base/errors.ts';
 import { type Fields, type FileFormat, type Inspected, note, type Part, section, type Value } from '../../core/ports/file-format.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
 import { decodeText } from '../../core/base/text.ts';
-import { TemporaryFolder } from '../fs/removal.ts';
+import { TemporaryFolder } from '../fs/file-removal.ts';
 import { loadSqlite } from '../load-sqlite.ts';
 
 /** The scavenge database, for whoever looks into it. */

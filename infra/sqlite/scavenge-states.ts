@@ -7,11 +7,11 @@ import { streamHasher } from '../../core/base/stream-hash.ts';
 import type { StreamHasher } from '../../core/base/stream-hash.ts';
 import type { ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeStates } from '../../core/ports/scavenge-state.ts';
 import { isOwnName } from '../../core/ports/own-names.ts';
-import { removeFileNow } from '../fs/removal.ts';
+import { removeFileNow } from '../fs/file-removal.ts';
 import { loadSqlite } from '../load-sqlite.ts';
-import { guarded, invalidState } from './errors.ts';
+import { guarded, invalidState } from './sqlite-errors.ts';
 import { SCHEMA, SCHEMA_VERSION } from './scavenge-tables.ts';
-import { SqliteScavengeState } from './scavenge-state.ts';
+import { SqliteScavengeState } from './sqlite-scavenge-state.ts';
 
 /** Time in milliseconds that a connection waits for the one that is writing. */
 const BUSY_MS_MAX = 10_000;

@@ -3,7 +3,7 @@ import { isSkuaError } from '../../core/base/errors.ts';
 import type { AuditAction } from '../../core/ports/audit.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';

@@ -3,7 +3,7 @@ import type { MemberLog, Membership } from '../../core/cluster/api.ts';
 import { leadAuthority } from '../../core/cluster/authority/authority.ts';
 import { createClusterNodes } from '../../core/cluster/nodes/nodes.ts';
 import type { AdminCalls } from '../../core/ports/admin-calls.ts';
-import { type AutoScavengeWorld, driven, nodeLostAfterMs, type OpenAutoScavenge, ordersTold } from './open.ts';
+import { type AutoScavengeWorld, driven, nodeLostAfterMs, type OpenAutoScavenge, ordersTold } from './open-auto-scavenge.ts';
 
 interface OpenClusterAutoScavengeOptions extends AutoScavengeWorld {
   readonly membership: Membership;

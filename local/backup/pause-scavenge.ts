@@ -1,10 +1,10 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import { AutoScavengeClient } from '../auto-scavenge/client.ts';
+import { AutoScavengeClient } from '../auto-scavenge/auto-scavenge-client.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT } from '../../infra/runtime/io.ts';
 import { AnswerError } from '../cli/node-client.ts';
 import type { NodeClient } from '../cli/node-client.ts';
-import { ScavengeClient } from '../scavenge/client.ts';
+import { ScavengeClient } from '../scavenge/scavenge-client.ts';
 
 /** How long auto-scavenge may take to pause, and how often it is asked whether it has. */
 const PAUSE_MS_MAX = 600_000;

@@ -1,4 +1,4 @@
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import { line } from '../../infra/runtime/io.ts';
 import type { Io } from '../../infra/runtime/io.ts';
 import { Progress } from './progress.ts';

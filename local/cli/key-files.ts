@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { link, open, readFile, rename, stat } from 'node:fs/promises';
 import * as path from 'node:path';
-import { removeFile } from '../../infra/fs/removal.ts';
+import { removeFile } from '../../infra/fs/file-removal.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT } from '../../infra/runtime/io.ts';
 

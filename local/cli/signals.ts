@@ -1,5 +1,5 @@
 import type { Log } from '../../core/ports/log.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT } from '../../infra/runtime/io.ts';
 import type { Io, Surroundings } from '../../infra/runtime/io.ts';

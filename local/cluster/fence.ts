@@ -5,7 +5,7 @@ import type { Carried, Order, WritesElsewhere } from '../../core/cluster/writes-
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Authorize, EventStore, StoreWrite, StoreWritten } from '../../core/streams/api.ts';
 import { layer, performWrite } from '../../core/streams/layer/layer.ts';
-import type { Fence, EpochGuard } from '../../handlers/http/cluster.ts';
+import type { Fence, EpochGuard } from '../../handlers/http/cluster-feature.ts';
 
 type EpochOf = Pick<MemberLog, 'epoch'>;
 

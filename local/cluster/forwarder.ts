@@ -1,7 +1,7 @@
 import type { ClusterMember } from '../../core/cluster/api.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';
-import type { Forwarder, ReplyParts, RequestParts } from '../../handlers/http/cluster.ts';
+import type { Forwarder, ReplyParts, RequestParts } from '../../handlers/http/cluster-feature.ts';
 import { FORWARDED_HEADER } from '../../handlers/http/forwarded.ts';
 import type { PeerClient } from './peer-client.ts';
 

@@ -1,5 +1,5 @@
 import { defineCommand } from '../cli/command.ts';
-import { proofExportOptions, proofVerifyOptions } from './options.ts';
+import { proofExportOptions, proofVerifyOptions } from './options-command.ts';
 
 /** `skua proof ...`: proof that nothing of a log was changed since an anchor was put away. */
 

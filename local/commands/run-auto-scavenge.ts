@@ -1,18 +1,18 @@
 import type { NodeOutcome } from '../../core/auto-scavenge/api.ts';
 import { parseTimeSpan, timestampText } from '../../core/base/time.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { AutoScavengeClient } from '../auto-scavenge/client.ts';
-import type { StatusDocument } from '../auto-scavenge/client.ts';
+import { systemClock } from '../../infra/system-clock.ts';
+import { AutoScavengeClient } from '../auto-scavenge/auto-scavenge-client.ts';
+import type { StatusDocument } from '../auto-scavenge/auto-scavenge-client.ts';
 import { coloursFor, EXIT, line, tableLines } from '../../infra/runtime/io.ts';
 import type { Column, ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
 import { AnswerError, NodeClient } from '../cli/node-client.ts';
 import { progressText, shareDone, timeLeft } from '../cli/progress.ts';
-import { ScavengeClient } from '../scavenge/client.ts';
+import { ScavengeClient } from '../scavenge/scavenge-client.ts';
 import type { ProgressDocument } from '../../handlers/documents/scavenging.ts';
-import { momentOf, NODE_WAYS } from '../scavenge/older-point.ts';
+import { momentOf, NODE_WAYS } from '../scavenge/resumed-point.ts';
 import { progressState } from '../scavenge/follow.ts';
-import type { autoScavengeOptions } from './options.ts';
+import type { autoScavengeOptions } from './options-command.ts';
 
 type Given = Input<typeof autoScavengeOptions>;
 

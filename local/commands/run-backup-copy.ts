@@ -2,20 +2,20 @@ import { stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import { copyFiles } from '../../core/backup/copy/copy.ts';
 import type { CopyReport } from '../../core/backup/api.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { systemClock } from '../../infra/system-clock.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { runInterruptibly } from '../backup/world.ts';
+import { runInterruptibly } from '../backup/backup-world.ts';
 import { checkSource, withSource } from '../backup/source.ts';
 import type { SourceOptions } from '../backup/source.ts';
 import { coloursFor, counted, EXIT, line, shellWord } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
-import { foldersOf, refuseFile, refuseOverlap } from '../cli/directory.ts';
+import { foldersOf, refuseFile, refuseOverlap } from '../cli/data-directory.ts';
 import { AnswerError, expectStatus, NodeClient } from '../cli/node-client.ts';
 import { bytesText, elapsedText } from '../cli/progress.ts';
-import type { backupCopyOptions } from './options.ts';
+import type { backupCopyOptions } from './options-command.ts';
 
 const INTERRUPTED = 'The copy was interrupted, as its file copy-unfinished says. Repeat the command: it copies only what is missing.';
 

@@ -3,22 +3,22 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import type { CreatedBackup, DrillReport, PruneReport, RepositoryFinding, VerifyRepositoryReport } from '../../core/backup/api.ts';
 import { lastProven } from '../../core/backup/notes/notes.ts';
-import { madeMsOf } from '../../core/backup/format/manifest.ts';
-import type { ManifestSummary } from '../../core/backup/format/manifest.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { madeMsOf } from '../../core/backup/format/snapshot-manifest.ts';
+import type { ManifestSummary } from '../../core/backup/format/snapshot-manifest.ts';
+import { systemClock } from '../../infra/system-clock.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { TemporaryFolder } from '../../infra/fs/removal.ts';
-import { systemIds } from '../../infra/ids.ts';
+import { TemporaryFolder } from '../../infra/fs/file-removal.ts';
+import { systemIds } from '../../infra/system-ids.ts';
 import { createKeyFile } from '../cli/key-files.ts';
-import { backupIdOf, lanesOf, placeOf, repositoryCommand, runInterruptibly, runningText, whenEndedText, withRepository, withRestoreWorld } from '../backup/world.ts';
+import { backupIdOf, lanesOf, placeOf, repositoryCommand, runInterruptibly, runningText, whenEndedText, withRepository, withRestoreWorld } from '../backup/backup-world.ts';
 import { coloursFor, counted, countText, EXIT, line, shown, tableLines } from '../../infra/runtime/io.ts';
 import type { Column, ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
 import { bytesText, elapsedText } from '../cli/progress.ts';
 import type { Phases } from '../cli/progress.ts';
-import type { backupCreateOptions, backupDrillOptions, backupKeyOptions, backupListOptions, backupPruneOptions, backupVerifyOptions } from './options.ts';
+import type { backupCreateOptions, backupDrillOptions, backupKeyOptions, backupListOptions, backupPruneOptions, backupVerifyOptions } from './options-command.ts';
 
 /** What a command works with is loaded when it is run: listing is asked for often, and needs little. */
 

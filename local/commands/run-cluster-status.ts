@@ -1,4 +1,4 @@
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import { isWhole, readGossip, statusOf } from '../cluster/gossip-client.ts';
 import type { ClusterStatus, MemberStatus } from '../cluster/gossip-client.ts';
 import { nodeOf } from '../cli/command.ts';
@@ -10,7 +10,7 @@ import { AnswerError, NodeClient } from '../cli/node-client.ts';
 import { bytesText } from '../cli/progress.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
 import { shown } from '../../infra/runtime/config/sources.ts';
-import type { clusterStatusOptions } from './options.ts';
+import type { clusterStatusOptions } from './options-command.ts';
 
 /** How often --watch asks. */
 const LOOK_MS = 1_000;

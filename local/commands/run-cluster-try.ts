@@ -2,14 +2,14 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import * as path from 'node:path';
 import { makePlaces, placesOf, TryOutMember } from '../cluster/try-out.ts';
 import type { MemberLocation } from '../cluster/try-out.ts';
-import { refuseFile } from '../cli/directory.ts';
+import { refuseFile } from '../cli/data-directory.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { coloursFor, EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
 import { bundled, VERSION } from '../../infra/runtime/version.ts';
-import type { clusterTryOptions } from './options.ts';
+import type { clusterTryOptions } from './options-command.ts';
 
 const SECRET_BYTES = 32;
 

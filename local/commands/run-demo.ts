@@ -1,18 +1,18 @@
 import { DEFAULT_PASSWORD } from '../../core/security/security.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import { coloursFor, counted, EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
-import { KEPT_EVENTS, runDemo, StreamClient } from '../demo/run.ts';
-import type { DemoReport, StreamReport } from '../demo/run.ts';
+import { KEPT_EVENTS, runDemo, StreamClient } from '../demo/play-demo.ts';
+import type { DemoReport, StreamReport } from '../demo/play-demo.ts';
 import { CONNECTOR_ID, DemoConnector } from '../demo/connector.ts';
-import { loadStreams } from '../demo/payloads.ts';
-import { runScavengeDemo } from '../demo/scavenge.ts';
-import type { ScavengeReport } from '../demo/scavenge.ts';
+import { loadStreams } from '../demo/demo-payloads.ts';
+import { runScavengeDemo } from '../demo/demo-scavenge.ts';
+import type { ScavengeReport } from '../demo/demo-scavenge.ts';
 import { listenForInterrupt } from '../cli/signals.ts';
 import { NodeClient } from '../cli/node-client.ts';
 import { bytesText, elapsedText, Progress } from '../cli/progress.ts';
-import type { demoOptions } from './options.ts';
+import type { demoOptions } from './options-command.ts';
 
 /** Plays the demo against a node and shows what came of it. */
 export async function runDemoCommand({ options }: Input<typeof demoOptions>, io: Io): Promise<ExitCode> {

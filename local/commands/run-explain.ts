@@ -7,12 +7,12 @@ import type { Input } from '../cli/command.ts';
 import { UsageError } from '../../infra/runtime/failure.ts';
 import { NodeClient } from '../cli/node-client.ts';
 import { bytesText } from '../cli/progress.ts';
-import { ScavengeClient } from '../scavenge/client.ts';
+import { ScavengeClient } from '../scavenge/scavenge-client.ts';
 import type { ExplanationDocument } from '../../handlers/documents/scavenging.ts';
-import type { Document } from '../scavenge/client.ts';
-import { directoryWays, momentOf, NODE_WAYS } from '../scavenge/older-point.ts';
-import type { Ways } from '../scavenge/older-point.ts';
-import type { explainOptions } from './options.ts';
+import type { Document } from '../scavenge/scavenge-client.ts';
+import { directoryWays, momentOf, NODE_WAYS } from '../scavenge/resumed-point.ts';
+import type { Ways } from '../scavenge/resumed-point.ts';
+import type { explainOptions } from './options-command.ts';
 
 export async function runExplain({ options, given, positionals }: Input<typeof explainOptions>, io: Io): Promise<ExitCode> {
   const { db, index, storage, json } = options;
@@ -25,7 +25,7 @@ export async function runExplain({ options, given, positionals }: Input<typeof e
   const stream = positionals[0]!;
   const keepsDeletedData = options['keep-data-of-deleted-streams'];
   if (db === null && storage === null && keepsDeletedData) throw new UsageError('--keep-data-of-deleted-streams goes with --db or --storage: a running node uses its own option of that name.');
-  const place = db === null && storage === null ? null : await (await import('../on-objects/looked-at.ts')).objectsAt(db, options);
+  const place = db === null && storage === null ? null : await (await import('../on-objects/open-for-inspection.ts')).objectsAt(db, options);
   const unfit = (['s3-endpoint', 's3-region'] as const).find((name) => given.has(name));
   if (place === null && unfit !== undefined) throw new UsageError(`--${unfit} needs --storage.`);
   const explanation = place !== null ? await ofObjects(place, stream, keepsDeletedData, io)
@@ -51,7 +51,7 @@ async function ofDirectory(directory: string, index: string | null, stream: stri
 /** In this process, beside whoever uses the store; nothing in it is changed. */
 async function ofObjects(place: ObjectLocation, stream: string, keepsDeletedData: boolean, io: Io): Promise<Document<ExplanationDocument>> {
   const [{ withObjectsAt }, { newTemporaryStorage }, { openObjectStore }, { DryRuns }] = await Promise.all([
-    import('../on-objects/looked-at.ts'), import('../../infra/runtime/scratch.ts'), import('../../core/shared-log/shared-log.ts'), import('../../core/shared-log/foresight/foresight.ts'),
+    import('../on-objects/open-for-inspection.ts'), import('../../infra/runtime/temporary-storage.ts'), import('../../core/shared-log/shared-log.ts'), import('../../core/shared-log/dry-runs/dry-runs.ts'),
   ]);
   return withObjectsAt(place, io, async (world) => {
     const instance = await openObjectStore(world);
@@ -66,7 +66,7 @@ async function ofObjects(place: ObjectLocation, stream: string, keepsDeletedData
 }
 
 async function documentOf(explanation: Explanation): Promise<Document<ExplanationDocument>> {
-  const { explanationDocument } = await import('../../handlers/scavenging/scavenge.ts');
+  const { explanationDocument } = await import('../../handlers/scavenging/scavenge-routes.ts');
   const value = explanationDocument(explanation);
   return { value, text: JSON.stringify(value, null, 2).replaceAll(TOMBSTONE_VALUE, '9223372036854775807') };
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT, line } from '../../infra/runtime/io.ts';
@@ -12,7 +12,7 @@ import { listenForInterrupt } from '../cli/signals.ts';
 import { FUNCTION_NAMES, serveFunctions } from '../functions/serve.ts';
 import type { ServedFunctions } from '../functions/serve.ts';
 import { bundled } from '../../infra/runtime/version.ts';
-import type { functionsServeOptions } from './options.ts';
+import type { functionsServeOptions } from './options-command.ts';
 
 /** Serves the bundles until it is interrupted. */
 export async function runFunctionsServe({ options }: Input<typeof functionsServeOptions>, io: Io): Promise<ExitCode> {

@@ -8,9 +8,9 @@ import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import { readKeyFile } from '../cli/key-files.ts';
 import { bytesText } from '../cli/progress.ts';
 import { allFormats, formatByName } from '../inspect/formats.ts';
-import { type NamedFile, type NamedFolder, openNamed } from '../inspect/place.ts';
+import { type NamedFile, type NamedFolder, openNamed } from '../inspect/inspected-location.ts';
 import { Printer } from '../inspect/print.ts';
-import type { inspectOptions } from './options.ts';
+import type { inspectOptions } from './options-command.ts';
 
 type Options = Input<typeof inspectOptions>['options'];
 

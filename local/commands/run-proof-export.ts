@@ -8,7 +8,7 @@ import { EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import { readAnchors } from '../proof/anchor-file.ts';
 import { openDirectory } from '../store/open-directory.ts';
-import type { proofExportOptions } from './options.ts';
+import type { proofExportOptions } from './options-command.ts';
 
 type Options = Input<typeof proofExportOptions>['options'];
 

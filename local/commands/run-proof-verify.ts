@@ -1,26 +1,26 @@
 import * as path from 'node:path';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
-import type { Anchor } from '../../core/integrity/format/layout.ts';
-import { parseAnchor } from '../../core/integrity/format/layout.ts';
+import type { Anchor } from '../../core/integrity/format/chain-layout.ts';
+import { parseAnchor } from '../../core/integrity/format/chain-layout.ts';
 import { type ProofSummary, verifyProof } from '../../core/integrity/verify-chain/verify-chain.ts';
 import type { ProofFinding, ProofNote } from '../../core/integrity/api.ts';
 import { parseEventProof, verifyEvent } from '../../core/integrity/format/event-proof.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { decodeText } from '../../core/base/text.ts';
 import { parseTimestamp, timestampText } from '../../core/base/time.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { TemporaryFolder } from '../../infra/fs/removal.ts';
-import { backupIdOf, lanesOf, placeOf, runInterruptibly, withRepository, withRestoreWorld } from '../backup/world.ts';
+import { TemporaryFolder } from '../../infra/fs/file-removal.ts';
+import { backupIdOf, lanesOf, placeOf, runInterruptibly, withRepository, withRestoreWorld } from '../backup/backup-world.ts';
 import type { Input } from '../cli/command.ts';
-import { requireDirectory } from '../cli/directory.ts';
+import { requireDirectory } from '../cli/data-directory.ts';
 import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
 import { coloursFor, counted, EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import { followSearch } from '../cli/findings.ts';
 import { readAnchors, readText } from '../proof/anchor-file.ts';
-import type { proofVerifyOptions } from './options.ts';
+import type { proofVerifyOptions } from './options-command.ts';
 
 type Options = Input<typeof proofVerifyOptions>['options'];
 

@@ -2,23 +2,23 @@ import { stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import type { RestoreChoice, RestoreProgress, RestoreReport, RestoreWorld } from '../../core/backup/api.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
-import { REPOSITORY_KEY } from '../../core/backup/format/keys.ts';
+import { REPOSITORY_KEY } from '../../core/backup/format/repository-keys.ts';
 import { restoreCopy } from '../../core/backup/restore-copy/restore-copy.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { type DataOf, isSkuaError } from '../../core/base/errors.ts';
 import type { ObjectLocation } from '../../core/ports/object-store.ts';
 import { timestampText } from '../../core/base/time.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { backupIdOf, lanesOf, placeOf, repositoryCommand, runInterruptibly, withRepository, withRestoreWorld } from '../backup/world.ts';
+import { backupIdOf, lanesOf, placeOf, repositoryCommand, runInterruptibly, withRepository, withRestoreWorld } from '../backup/backup-world.ts';
 import { coloursFor, counted, EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
-import { foldersOf, refuseFile, refuseOverlap, requireDirectory } from '../cli/directory.ts';
+import { foldersOf, refuseFile, refuseOverlap, requireDirectory } from '../cli/data-directory.ts';
 import { bytesText, elapsedText } from '../cli/progress.ts';
 import type { Phases, Progress } from '../cli/progress.ts';
-import type { restoreOptions } from './options.ts';
+import type { restoreOptions } from './options-command.ts';
 
 type Options = Input<typeof restoreOptions>['options'];
 

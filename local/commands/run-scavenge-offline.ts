@@ -1,8 +1,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import * as path from 'node:path';
 import type { ScavengeOptions, Scavenger } from '../../core/scavenge/api.ts';
-import { dryRunDocument, resumedPointDocument, progressDocument } from '../../handlers/scavenging/scavenge.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { dryRunDocument, resumedPointDocument, progressDocument } from '../../handlers/scavenging/scavenge-routes.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT, line } from '../../infra/runtime/io.ts';
@@ -13,9 +13,9 @@ import { completionIn } from '../scavenge/completion.ts';
 import { openDirectory } from '../store/open-directory.ts';
 import { isClean, ProgressView, showDryRun, showEnding, tooManyRuns } from '../scavenge/follow.ts';
 import type { Ending } from '../scavenge/follow.ts';
-import { directoryWays, notTheNextLine, logResumedPoint } from '../scavenge/older-point.ts';
-import { checkUntilClean, scavengeOptionsOf, UNTIL_CLEAN_RUNS_MAX } from '../scavenge/options.ts';
-import type { scavengeOfflineOptions } from './options.ts';
+import { directoryWays, notTheNextLine, logResumedPoint } from '../scavenge/resumed-point.ts';
+import { checkUntilClean, scavengeOptionsOf, UNTIL_CLEAN_RUNS_MAX } from '../scavenge/scavenge-options.ts';
+import type { scavengeOfflineOptions } from './options-command.ts';
 
 /** How often the run is asked how far it is. */
 const LOOK_MS = 100;

@@ -7,12 +7,12 @@ import { listenForInterrupt } from '../cli/signals.ts';
 import type { Interrupt } from '../cli/signals.ts';
 import { AnswerError, NodeClient } from '../cli/node-client.ts';
 import { elapsedText, progressText, shareDone, timeLeft } from '../cli/progress.ts';
-import { completionOfNode, ScavengeClient } from '../scavenge/client.ts';
-import type { CompletionReader } from '../scavenge/client.ts';
+import { completionOfNode, ScavengeClient } from '../scavenge/scavenge-client.ts';
+import type { CompletionReader } from '../scavenge/scavenge-client.ts';
 import { followDryRun, followRun, isClean, progressState, showDryRun, showEnding, tooManyRuns, tracesOf } from '../scavenge/follow.ts';
-import { NODE_WAYS, notTheNextLine, logResumedPoint, waitingLines } from '../scavenge/older-point.ts';
-import { checkUntilClean, scavengeOptionsOf, scavengeQueryOf, UNTIL_CLEAN_RUNS_MAX } from '../scavenge/options.ts';
-import type { scavengeStartOptions, scavengeStatusOptions, scavengeStopOptions, scavengeWatchOptions } from './options.ts';
+import { NODE_WAYS, notTheNextLine, logResumedPoint, waitingLines } from '../scavenge/resumed-point.ts';
+import { checkUntilClean, scavengeOptionsOf, scavengeQueryOf, UNTIL_CLEAN_RUNS_MAX } from '../scavenge/scavenge-options.ts';
+import type { scavengeStartOptions, scavengeStatusOptions, scavengeStopOptions, scavengeWatchOptions } from './options-command.ts';
 
 const GOES_ON = 'The scavenge keeps running. Follow it with `skua scavenge watch`, stop it with `skua scavenge stop`.';
 

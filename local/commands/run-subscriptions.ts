@@ -4,9 +4,9 @@ import { coloursFor, counted, countText, EXIT, line, tableLines } from '../../in
 import type { Column, ExitCode, Io } from '../../infra/runtime/io.ts';
 import { NodeClient } from '../cli/node-client.ts';
 import { shown } from '../../infra/runtime/config/sources.ts';
-import { SubscriptionsClient } from '../persistent/client.ts';
-import type { SubscriptionDetails, SubscriptionSummary } from '../persistent/client.ts';
-import type { subscriptionsListOptions, subscriptionsOptions, subscriptionsReplayOptions, subscriptionsResetOptions } from './options.ts';
+import { SubscriptionsClient } from '../persistent/group-client.ts';
+import type { SubscriptionDetails, SubscriptionSummary } from '../persistent/group-client.ts';
+import type { subscriptionsListOptions, subscriptionsOptions, subscriptionsReplayOptions, subscriptionsResetOptions } from './options-command.ts';
 
 type Given = Input<typeof subscriptionsOptions>;
 

@@ -8,9 +8,9 @@ import { ADMINISTRATORS, isAdministrator } from '../../core/base/principal.ts';
 import { createSecurity, DEFAULT_PASSWORD } from '../../core/security/security.ts';
 import type { EventStore } from '../../core/streams/api.ts';
 import type { UserDocument } from '../../handlers/documents/users.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { systemIds } from '../../infra/ids.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { systemClock } from '../../infra/system-clock.ts';
+import { systemIds } from '../../infra/system-ids.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import type { Input } from '../cli/command.ts';
 import { CommandError, UsageError } from '../../infra/runtime/failure.ts';
 import { coloursFor, counted, EXIT, line, tableLines } from '../../infra/runtime/io.ts';
@@ -19,7 +19,7 @@ import { expectStatus, NodeClient } from '../cli/node-client.ts';
 import { readNewPassword } from '../cli/password-input.ts';
 import { shown } from '../../infra/runtime/config/sources.ts';
 import { openDirectory } from '../store/open-directory.ts';
-import type { userListOptions, userResetPasswordOptions } from './options.ts';
+import type { userListOptions, userResetPasswordOptions } from './options-command.ts';
 
 /** A user as the command shows it, and as the API of users has it. */
 type Listed = Pick<Required<UserDocument>, 'loginName' | 'fullName' | 'groups' | 'disabled' | 'passwordFormat'>;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import { coloursFor, EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import { caOf } from '../cli/command.ts';
@@ -10,7 +10,7 @@ import { exitCodeOf, meaningOf, postCall, signatureHeaders } from '../webhook/se
 import type { Answer } from '../webhook/send.ts';
 import { namedValues, PAYLOAD_BYTES_MAX, readInput } from '../cli/input.ts';
 import { Trust } from '../cli/trust.ts';
-import type { webhookSendOptions } from './options.ts';
+import type { webhookSendOptions } from './options-command.ts';
 
 /** Signs a file, posts it and tells what the answer means. */
 export async function runWebhookSend({ options, positionals }: Input<typeof webhookSendOptions>, io: Io): Promise<ExitCode> {

@@ -1,13 +1,13 @@
 import { SKIPPED_STATUSES, SCRIPT_BYTES_MAX } from '../../core/webhook/api.ts';
 import type { TestResult } from '../../core/webhook/api.ts';
 import { tryScript } from '../../core/webhook/routing/routing.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import { coloursFor, EXIT, line } from '../../infra/runtime/io.ts';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
 import type { Input } from '../cli/command.ts';
 import { namedValues, PAYLOAD_BYTES_MAX, readInput, utf8Text } from '../cli/input.ts';
 import { openSandbox, ROUTING_LIMITS } from '../webhook/open-webhooks.ts';
-import type { webhookTestOptions } from './options.ts';
+import type { webhookTestOptions } from './options-command.ts';
 
 /** Stands where a node has the id of the connector. */
 const CONNECTOR_ID = 'trial';

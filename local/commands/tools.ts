@@ -1,5 +1,5 @@
 import { defineCommand } from '../cli/command.ts';
-import { demoOptions, functionsServeOptions, inspectOptions, webhookSendOptions, webhookTestOptions } from './options.ts';
+import { demoOptions, functionsServeOptions, inspectOptions, webhookSendOptions, webhookTestOptions } from './options-command.ts';
 
 /** `skua webhook ...`: trying out a routing script, and a connector, without the real sender. */
 

@@ -3,8 +3,8 @@ import type { CompressionMode } from '../../core/backup/repository/api.ts';
 import type { Retention } from '../../core/backup/api.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { ObjectLocation } from '../../core/ports/object-store.ts';
-import { overlap, parseLocation } from '../../infra/objects/open.ts';
-import { anchorLocationKind, urlPlace } from '../../infra/anchors/places.ts';
+import { overlap, parseLocation } from '../../infra/objects/open-objects.ts';
+import { anchorLocationKind, urlPlace } from '../../infra/anchors/anchor-locations.ts';
 import type { Values } from '../../infra/runtime/config/options.ts';
 import { readKeyFile } from '../cli/key-files.ts';
 

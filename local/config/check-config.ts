@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { clusterProblems, isMember } from './cluster-settings.ts';
 import { anchorLocationProblem, overlapsStorage, placeProblem, scheduleProblem, storageProblem } from './backup-settings.ts';
 import { ConfigError } from '../../infra/runtime/config/option.ts';
-import { anchorLocationKind } from '../../infra/anchors/places.ts';
+import { anchorLocationKind } from '../../infra/anchors/anchor-locations.ts';
 import type { Config } from './config.ts';
 import type { Source } from '../../infra/runtime/config/merge.ts';
 import type { OptionName, Values } from '../../infra/runtime/config/options.ts';

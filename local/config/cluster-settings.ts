@@ -1,4 +1,4 @@
-import { overlap, parseLocation } from '../../infra/objects/open.ts';
+import { overlap, parseLocation } from '../../infra/objects/open-objects.ts';
 import { storageProblem } from './backup-settings.ts';
 import type { Config } from './config.ts';
 import type { OptionName, Values } from '../../infra/runtime/config/options.ts';

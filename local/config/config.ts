@@ -1,5 +1,5 @@
 import type { OptionView } from '../../handlers/documents/node.ts';
-import { commandLineName, environmentName } from '../../infra/runtime/config/names.ts';
+import { commandLineName, environmentName } from '../../infra/runtime/config/option-names.ts';
 import type { Setting } from '../../infra/runtime/config/merge.ts';
 import type { OptionName, Values } from '../../infra/runtime/config/options.ts';
 

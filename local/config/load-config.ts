@@ -7,7 +7,7 @@ import type { Config } from './config.ts';
 import { dumpLines } from './show-options.ts';
 import { mergeReadings } from '../../infra/runtime/config/merge.ts';
 import type { Merged, SourceReading } from '../../infra/runtime/config/merge.ts';
-import { commandLineName, Names } from '../../infra/runtime/config/names.ts';
+import { commandLineName, Names } from '../../infra/runtime/config/option-names.ts';
 import type { OptionGroup } from '../../infra/runtime/config/option.ts';
 import { OPTION_GROUPS, OPTIONS } from '../../infra/runtime/config/options.ts';
 import type { OptionName, Values } from '../../infra/runtime/config/options.ts';

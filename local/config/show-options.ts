@@ -4,7 +4,7 @@ import type { Colours } from '../../infra/runtime/io.ts';
 import { valueText } from './config.ts';
 import type { Config } from './config.ts';
 import type { Setting } from '../../infra/runtime/config/merge.ts';
-import { commandLineName, environmentName } from '../../infra/runtime/config/names.ts';
+import { commandLineName, environmentName } from '../../infra/runtime/config/option-names.ts';
 import type { OptionGroup, OptionSpec } from '../../infra/runtime/config/option.ts';
 import { OPTION_GROUPS } from '../../infra/runtime/config/options.ts';
 import { shown } from '../../infra/runtime/config/sources.ts';

@@ -2,8 +2,8 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import type { Document, Node, Pair, Scalar, YAMLMap } from 'yaml';
 import { ConfigError } from '../../infra/runtime/config/option.ts';
-import { yamlName } from '../../infra/runtime/config/names.ts';
-import type { Found, Names } from '../../infra/runtime/config/names.ts';
+import { yamlName } from '../../infra/runtime/config/option-names.ts';
+import type { Found, Names } from '../../infra/runtime/config/option-names.ts';
 import { NOTHING, shown } from '../../infra/runtime/config/sources.ts';
 import type { Given, Reading } from '../../infra/runtime/config/sources.ts';
 

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { SignatureSettings, ConnectorState } from '../../core/webhook/api.ts';
 import { signCall } from '../../core/webhook/signatures/signatures.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import type { ConnectorsDocument } from '../../handlers/documents/connectors.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT } from '../../infra/runtime/io.ts';
 import type { NodeClient } from '../cli/node-client.ts';
 import { expectStatus } from '../cli/node-client.ts';
-import type { DemoDelivery } from './payloads.ts';
+import type { DemoDelivery } from './demo-payloads.ts';
 
 export const CONNECTOR_ID = 'demo-github';
 /** Where the connector's script leaves the id of the delivery in the event's metadata. */

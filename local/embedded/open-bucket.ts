@@ -1,18 +1,18 @@
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import type { ObjectWorld } from '../../core/shared-log/api.ts';
-import { DryRuns } from '../../core/shared-log/foresight/foresight.ts';
-import { checkErasureInObjects } from '../../core/shared-log/prove-erased/prove-erased.ts';
+import { DryRuns } from '../../core/shared-log/dry-runs/dry-runs.ts';
+import { checkErasureInObjects } from '../../core/shared-log/erasure-check/erasure-check.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { ErasureFinding } from '../../core/scavenge/api.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { systemClock } from '../../infra/system-clock.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { Disposables } from '../../infra/disposables.ts';
-import { systemIds } from '../../infra/ids.ts';
-import { openObjects, parseLocation } from '../../infra/objects/open.ts';
+import { systemIds } from '../../infra/system-ids.ts';
+import { openObjects, parseLocation } from '../../infra/objects/open-objects.ts';
 import { HeldObjects } from '../on-objects/held-objects.ts';
 import { KickingScavenger } from '../../infra/runtime/scavengers.ts';
-import { newTemporaryStorage } from '../../infra/runtime/scratch.ts';
+import { newTemporaryStorage } from '../../infra/runtime/temporary-storage.ts';
 import { Ticker } from '../on-objects/ticker.ts';
 import type { Backend } from './backend.ts';
 

@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { AllFilter, AllPosition, EventStore, StoredEvent } from '../../core/streams/api.ts';
 import { expressionOf } from '../../handlers/streams/expression.ts';
 import type { Filter, Position, ReadAllOptions, ReadOptions, RecordedEvent, SubscribeToAllOptions, SubscribeToStreamOptions } from './api.ts';
-import { recordedEvent } from './events.ts';
+import { recordedEvent } from './embedded-events.ts';
 
 /** Events and bytes that are read at once. */
 const PAGE_EVENTS = 256;

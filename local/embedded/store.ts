@@ -1,21 +1,21 @@
 import { BACKUP_JOB } from '../../core/backup/jobs/jobs.ts';
 import type { BackupJobArgs, BackupJobResult, RepositorySpec } from '../../core/backup/api.ts';
-import type { Manifest } from '../../core/backup/format/manifest.ts';
+import type { Manifest } from '../../core/backup/format/snapshot-manifest.ts';
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import { idNeedles } from '../../core/scavenge/needles/needles.ts';
 import { checkReadableName, metastreamOf } from '../../core/streams/format/names.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { nodeCompression } from '../../infra/compression.ts';
-import { nodeDigests } from '../../infra/digests.ts';
-import { systemIds } from '../../infra/ids.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { systemClock } from '../../infra/system-clock.ts';
+import { nodeCompression } from '../../infra/node-compression.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
+import { systemIds } from '../../infra/system-ids.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import type {
   AppendResult, BackupOptions, BackupResult, DeleteOptions, ErasureProof, Expected, Explanation, NewEvent, Position, ProveErasedOptions, ReadAllOptions, ReadOptions, RecordedEvent, RecordedMetadata,
   ScavengeOptions, ScavengeResult, SetMetadataOptions, Store, StreamAppend, StreamAppended, StreamInfo, StreamMetadata, SubscribeToAllOptions, SubscribeToStreamOptions,
 } from './api.ts';
 import type { Backend } from './backend.ts';
-import { appendResult, bytesEvents, expectedNumber, inWords, positionAt } from './events.ts';
-import { metadataEvent, readMetadata } from './metadata.ts';
+import { appendResult, bytesEvents, expectedNumber, inWords, positionAt } from './embedded-events.ts';
+import { metadataEvent, readMetadata } from './embedded-metadata.ts';
 import { followAll, followStream, readAllStreams, readStream } from './reading.ts';
 import { scavengeNow } from './scavenging.ts';
 
@@ -155,7 +155,7 @@ export class OpenedStore implements Store {
 
 /** Refuses what is no repository, or not one of this key, before anything is held for it; makes it where there is none. */
 async function makeRepository(to: string, { endpoint, region, key = null }: { readonly endpoint: string | undefined; readonly region: string | undefined; readonly key: Uint8Array | null | undefined }): Promise<RepositorySpec> {
-  const [{ openObjects, parseLocation: parsePlace }, { openRepository }] = await Promise.all([import('../../infra/objects/open.ts'), import('../../core/backup/repository/repository.ts')]);
+  const [{ openObjects, parseLocation: parsePlace }, { openRepository }] = await Promise.all([import('../../infra/objects/open-objects.ts'), import('../../core/backup/repository/repository.ts')]);
   const place = parsePlace(to, { endpoint: endpoint ?? null, region: region ?? null });
   const objects = await openObjects(place);
   try {

@@ -1,5 +1,5 @@
-import { StreamGone, VersionConflict } from './connection.ts';
-import type { Connection } from './connection.ts';
+import { StreamGone, VersionConflict } from './emmett-connection.ts';
+import type { Connection } from './emmett-connection.ts';
 import type { EmbeddedStore } from './api.ts';
 
 /** What is used of the errors of a store. */

@@ -4,10 +4,10 @@ import {
 import type {
   AggregateStreamOptions, AggregateStreamResult, AppendToStreamOptions, AppendToStreamResult, Event, ExpectedStreamVersion, ReadEvent, ReadStreamOptions, ReadStreamResult,
 } from 'emmett-current';
-import { StreamGone, VersionConflict } from './connection.ts';
-import type { Connection, Expected, OutgoingEvent } from './connection.ts';
-import { SkuaEventStoreError } from './errors.ts';
-import { committed, outgoing, recorded, refuseNoJson } from './events.ts';
+import { StreamGone, VersionConflict } from './emmett-connection.ts';
+import type { Connection, Expected, OutgoingEvent } from './emmett-connection.ts';
+import { SkuaEventStoreError } from './emmett-errors.ts';
+import { committed, outgoing, recorded, refuseNoJson } from './emmett-events.ts';
 import type { SkuaEventStore, SkuaEventStoreOptions, SkuaReadEventMetadata } from './api.ts';
 
 /** Version of a stream without events. */

@@ -1,6 +1,6 @@
-import { StreamGone, VersionConflict } from './connection.ts';
-import type { Appended, Connection, Expected, IncomingEvent, OutgoingEvent } from './connection.ts';
-import { refuseNoJson } from './events.ts';
+import { StreamGone, VersionConflict } from './emmett-connection.ts';
+import type { Appended, Connection, Expected, IncomingEvent, OutgoingEvent } from './emmett-connection.ts';
+import { refuseNoJson } from './emmett-events.ts';
 import type { OfficialClient } from './api.ts';
 
 /** A version that no stream reaches. */

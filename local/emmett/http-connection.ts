@@ -1,6 +1,6 @@
-import { StreamGone, VersionConflict } from './connection.ts';
-import type { Connection, Expected, IncomingEvent } from './connection.ts';
-import { SkuaEventStoreError } from './errors.ts';
+import { StreamGone, VersionConflict } from './emmett-connection.ts';
+import type { Connection, Expected, IncomingEvent } from './emmett-connection.ts';
+import { SkuaEventStoreError } from './emmett-errors.ts';
 import type { LineDocument, PageDocument } from '../../handlers/documents/streams.ts';
 import type { ProblemDocument } from '../../handlers/documents/problem.ts';
 import type { HttpSource } from './api.ts';

@@ -2,10 +2,10 @@ import { embeddedConnection } from './embedded-connection.ts';
 import { eventStoreOver } from './event-store.ts';
 import { grpcConnection } from './grpc-connection.ts';
 import { httpConnection } from './http-connection.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './emmett-connection.ts';
 import type { EventSource, SkuaEventStore, SkuaEventStoreOptions } from './api.ts';
 
-export { SkuaEventStoreError } from './errors.ts';
+export { SkuaEventStoreError } from './emmett-errors.ts';
 export { SkuaEventStoreDefaultStreamVersion } from './event-store.ts';
 export type * from './api.ts';
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../core/ports/clock.ts';
-import { HTTP_TIMEOUT_SECONDS, TICK_PERIOD_SECONDS, TICK_TIMEOUT_SECONDS } from '../../infra/aws/limits.ts';
+import { HTTP_TIMEOUT_SECONDS, TICK_PERIOD_SECONDS, TICK_TIMEOUT_SECONDS } from '../../infra/aws/function-limits.ts';
 import { functionOf } from '../../infra/aws/paths.ts';
 import type { HttpFunctionName } from '../../infra/aws/paths.ts';
 import { bundled } from '../../infra/runtime/version.ts';

@@ -14,7 +14,7 @@ import { connectionAddress } from '../http/client-address.ts';
 import type { Http2Parts, Http2Side } from '../http/server.ts';
 import { Beginnings } from './beginnings.ts';
 import type { Beginner } from './beginnings.ts';
-import { isGrpc, trailersOf } from './headers.ts';
+import { isGrpc, trailersOf } from './grpc-headers.ts';
 import { StreamCall } from './stream-call.ts';
 import type { CallWatch } from './watch.ts';
 

@@ -8,10 +8,10 @@ import type { Ending, GrpcEnding, GrpcTransport } from '../../handlers/grpc/call
 import type { CountedCall } from '../http/call-limits.ts';
 import type { Expected, Flow } from '../http/flow.ts';
 import type { Guard } from '../http/guard.ts';
-import { timeoutOf, trailersOf } from './headers.ts';
-import { countMessages, Messages } from './messages.ts';
+import { timeoutOf, trailersOf } from './grpc-headers.ts';
+import { countMessages, Messages } from './grpc-messages.ts';
 import { Outbox } from './outbox.ts';
-import { CallRequest } from './request.ts';
+import { CallRequest } from './grpc-request.ts';
 import type { CallWatch, WatchedCall } from './watch.ts';
 
 /** While a method reads nothing, so many bytes of its messages are taken, and what a window holds beyond them. */

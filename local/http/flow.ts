@@ -3,7 +3,7 @@ import { ByteBudget } from '../../core/base/byte-budget.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { background } from '../../core/base/background.ts';
 import { Turns } from '../../handlers/http/turns.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 
 export interface FlowLimits {
   /** Bytes that all replies together may hold in memory. */

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { createStream } from 'rotating-file-stream';
 import type { RotatingFileStream } from 'rotating-file-stream';
 import { makeFolderNow } from '../../infra/fs/make-folder.ts';
-import { removeFile } from '../../infra/fs/removal.ts';
+import { removeFile } from '../../infra/fs/file-removal.ts';
 import type { LogEvent } from '../../infra/runtime/log-line.ts';
 import { jsonLine } from '../../infra/runtime/log-line.ts';
 

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay, performance, PerformanceObserver } from 'node:pe
 import type { EventLoopUtilization } from 'node:perf_hooks';
 import * as v8 from 'node:v8';
 import type { Clock } from '../../core/ports/clock.ts';
-import { diskIo, diskSpace, loadAverages, machineMemory, processMemory } from './machine.ts';
+import { diskIo, diskSpace, loadAverages, machineMemory, processMemory } from './machine-metrics.ts';
 import type { Metrics, MetricSink } from './metrics.ts';
 
 /** Rates and delays are of the time since the last scrape, at least this long: two scrapers then see the same. */

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { Store } from '../../core/store/store.ts';
 import { timestampText } from '../../core/base/time.ts';
 import type { StatsTree } from '../../handlers/http/node-control.ts';
-import { diskIo, diskSpace, loadAverages, machineMemory, processMemory } from './machine.ts';
+import { diskIo, diskSpace, loadAverages, machineMemory, processMemory } from './machine-metrics.ts';
 import type { Metrics } from './metrics.ts';
 import type { ProcessMetrics } from './process-metrics.ts';
 

@@ -14,7 +14,7 @@ import { meterCalls } from '../metrics/grpc-metrics.ts';
 import { meterRequests } from '../metrics/http-metrics.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { NodeCertificates } from '../tls/node-certificates.ts';
-import type { NodeWorld } from './world.ts';
+import type { NodeWorld } from './node-world.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 
 interface ServerParts {

@@ -5,7 +5,7 @@ import { isSkuaError } from '../../core/base/errors.ts';
 import type { SkuaError } from '../../core/base/errors.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { NodeErasureChecks } from '../../core/scavenge/erasure-proofs/erasure-proofs.ts';
+import { NodeErasureChecks } from '../../core/scavenge/erasure-checks/erasure-checks.ts';
 import type { Users } from '../../core/security/api.ts';
 import type { RunningSecurity } from '../../core/security/security.ts';
 import type { DirectoryStore, StartProgress, Store } from '../../core/store/store.ts';
@@ -16,13 +16,13 @@ import type { AppContext, AppFeatures } from '../../handlers/http/context.ts';
 import { createGrpc, notReadyGrpc } from '../../handlers/grpc.ts';
 import type { Grpc } from '../../handlers/grpc.ts';
 import { createStartingApp } from '../../handlers/starting.ts';
-import { toResponse } from '../http/reply.ts';
+import { toResponse } from '../http/send-reply.ts';
 import { Disposables } from '../../infra/disposables.ts';
-import { systemIds } from '../../infra/ids.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { systemIds } from '../../infra/system-ids.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import { AuditTrail } from '../audit/audit-trail.ts';
-import { nodeLicence, openAutoScavenge } from '../auto-scavenge/open.ts';
-import type { OpenAutoScavenge } from '../auto-scavenge/open.ts';
+import { nodeLicence, openAutoScavenge } from '../auto-scavenge/open-auto-scavenge.ts';
+import type { OpenAutoScavenge } from '../auto-scavenge/open-auto-scavenge.ts';
 import { openBackups } from '../backup/node-backups.ts';
 import type { OpenBackups } from '../backup/node-backups.ts';
 import { backupSettings } from '../config/backup-settings.ts';
@@ -33,19 +33,19 @@ import type { Values } from '../../infra/runtime/config/options.ts';
 import { logLevelOf } from '../../infra/runtime/config/options.ts';
 import { proxySide, TrustedProxies } from '../http/client-address.ts';
 import type { ProxySide } from '../http/client-address.ts';
-import { calledBy, certificateOf, connectionOf, isGone, localAddressOf, peerOf, plainHostOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/request.ts';
+import { calledBy, certificateOf, connectionOf, isGone, localAddressOf, peerOf, plainHostOf, rawHeadersOf, readBody, replyShareOf, socketOf } from '../http/http-request.ts';
 import { lastEpoch, type NodeControlParts, Readiness, SingleNode } from './control.ts';
 import type { NodeLog } from '../log/logger.ts';
-import { Activity, WebhookActivity } from '../metrics/activity.ts';
+import { Activity, WebhookActivity } from '../metrics/activity-metrics.ts';
 import { createMetrics } from '../metrics/metrics.ts';
 import type { Collector, Metrics } from '../metrics/metrics.ts';
 import { watchProcess } from '../metrics/process-metrics.ts';
 import type { ProcessMetrics } from '../metrics/process-metrics.ts';
 import { nodeMetrics } from '../metrics/store-metrics.ts';
-import type { OpenMember } from '../cluster/open.ts';
+import type { OpenMember } from '../cluster/open-member.ts';
 import { ClusterNode } from './cluster-node.ts';
 import { isMember } from '../config/cluster-settings.ts';
-import type { NodeOnObjects } from '../on-objects/open.ts';
+import type { NodeOnObjects } from '../on-objects/open-on-objects.ts';
 import { withCommitTimeout } from '../store/commit-timeout.ts';
 import { openNode } from '../store/open-node.ts';
 import type { LentNode, OpenNodeOptions } from '../store/open-node.ts';
@@ -54,10 +54,10 @@ import { NodeOverview } from './overview.ts';
 import { createReloader } from './reload.ts';
 import type { Reloader } from './reload.ts';
 import { startSecurity, watchDefaultPasswords, watchInsecure } from './security.ts';
-import { OWN_PROCESS } from './world.ts';
-import type { NodeWorld } from './world.ts';
-import { allowedHosts, appOptions, placesNamed, storeOptions } from './settings.ts';
-import { ReplyCompression } from '../http/compression.ts';
+import { OWN_PROCESS } from './node-world.ts';
+import type { NodeWorld } from './node-world.ts';
+import { allowedHosts, appOptions, placesNamed, storeOptions } from './node-settings.ts';
+import { ReplyCompression } from '../http/response-compression.ts';
 import type { Fetch, HttpServer } from '../http/server.ts';
 import { StatsCollector } from '../metrics/stats-collector.ts';
 import { type CertificateSet, daysLeft } from '../tls/certificate-set.ts';
@@ -66,9 +66,9 @@ import type { NodeCertificates } from '../tls/node-certificates.ts';
 import { startTracing } from '../tracing/tracing.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { VERSION } from '../../infra/runtime/version.ts';
-import { openProof } from '../proof/open.ts';
-import { openSubscriptions } from '../persistent/open.ts';
-import { pageFiles } from '../ui/page-files.ts';
+import { openProof } from '../proof/open-hash-chain.ts';
+import { openSubscriptions } from '../persistent/open-subscriptions.ts';
+import { pageFiles } from '../ui/built-page.ts';
 import { openWebhooks } from '../webhook/open-webhooks.ts';
 import { background } from '../../core/base/background.ts';
 
@@ -348,7 +348,7 @@ class Node implements RunningNode {
 
   /** Loaded only where it is needed. */
   async #openMember(): Promise<OpenMember> {
-    const { openMember } = await import('../cluster/open.ts');
+    const { openMember } = await import('../cluster/open-member.ts');
     return openMember({
       values: this.#values, node: this.#nodeOptions(), instanceId: this.#control.instanceId, self: this.#control.address,
       certificates: this.#certificates.mode === 'certificates' ? this.#certificates.set : null, log: this.#log, meter: this.#metrics, opened: this.#servedFrom,
@@ -367,7 +367,7 @@ class Node implements RunningNode {
 
   /** Loaded only where it is needed. */
   async #openOnObjects(): Promise<NodeOnObjects> {
-    const { openOnObjects } = await import('../on-objects/open.ts');
+    const { openOnObjects } = await import('../on-objects/open-on-objects.ts');
     return openOnObjects({ values: this.#values, hasChunkSize: this.#options.config.given('ChunkSize'), log: this.#log, meter: this.#metrics, opened: this.#servedFrom });
   }
 

@@ -7,8 +7,8 @@ import type { Licence } from '../../core/security/api.ts';
 import type { Store } from '../../core/store/store.ts';
 import type { AuditView, DiskView, LoadedCertificate, NodeState, OverviewView } from '../../handlers/documents/node.ts';
 import type { GossipMember } from '../../handlers/http/node-control.ts';
-import { diskSpace } from '../metrics/machine.ts';
-import type { Activity } from '../metrics/activity.ts';
+import { diskSpace } from '../metrics/machine-metrics.ts';
+import type { Activity } from '../metrics/activity-metrics.ts';
 import { warningsOf } from './warnings.ts';
 import type { WarningFacts } from './warnings.ts';
 

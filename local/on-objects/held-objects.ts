@@ -9,10 +9,10 @@ import type { ObjectSource } from '../../core/shared-log/overlay/overlay.ts';
 import { InlineJobs, jobUnknown } from '../../core/memory/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { JOBS } from '../../core/jobs/jobs.ts';
-import { nodeCompression } from '../../infra/compression.ts';
-import { nodeKeys } from '../../infra/keys.ts';
-import { openObjects } from '../../infra/objects/open.ts';
-import { newTemporaryStorage } from '../../infra/runtime/scratch.ts';
+import { nodeCompression } from '../../infra/node-compression.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
+import { openObjects } from '../../infra/objects/open-objects.ts';
+import { newTemporaryStorage } from '../../infra/runtime/temporary-storage.ts';
 
 /**
  * Holds of a node on object storage: the files that the newest manifest names, and the tail behind it, under the names of a data

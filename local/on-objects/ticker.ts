@@ -4,7 +4,7 @@ import type { TemporaryStorage } from '../../core/shared-log/overlay/overlay.ts'
 import type { TickParts, TickReport } from '../../core/shared-log/tick/tick.ts';
 import { logStrangersOnce } from '../../core/ports/object-kinds.ts';
 import { tick } from '../../core/shared-log/tick/tick.ts';
-import { newTemporaryStorage } from '../../infra/runtime/scratch.ts';
+import { newTemporaryStorage } from '../../infra/runtime/temporary-storage.ts';
 
 /** Between two ticks when there is nothing to do, and after one that failed, in milliseconds. */
 const EVERY_MS = 10_000;

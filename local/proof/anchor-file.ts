@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type Anchor, parseAnchor } from '../../core/integrity/format/layout.ts';
+import { type Anchor, parseAnchor } from '../../core/integrity/format/chain-layout.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { EXIT } from '../../infra/runtime/io.ts';
 

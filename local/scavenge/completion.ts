@@ -3,7 +3,7 @@ import { COMPLETED_TYPE, historyStreamOf } from '../../core/scavenge/history/his
 import type { EventStore } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/base/text.ts';
 import { parseTimeSpan } from '../../core/base/time.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 
 /** Events are written in the background: the last one may come a little after the run has ended, and not as the last. */
 const EVENTS_READ = 5;

@@ -1,14 +1,14 @@
 import type { DryRunChunk, DryRunReport } from '../../core/scavenge/api.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import { CommandError } from '../../infra/runtime/failure.ts';
 import { coloursFor, counted, countText, EXIT, line, tableLines } from '../../infra/runtime/io.ts';
 import type { Column, ExitCode, Io } from '../../infra/runtime/io.ts';
 import { bytesText, elapsedText, Progress } from '../cli/progress.ts';
 import type { Phases } from '../cli/progress.ts';
-import { UNTIL_CLEAN_RUNS_MAX } from './options.ts';
-import { momentOf } from './older-point.ts';
+import { UNTIL_CLEAN_RUNS_MAX } from './scavenge-options.ts';
+import { momentOf } from './resumed-point.ts';
 import type { DryRunDocument, LastDocument, ResumedPointDocument, ProgressDocument, TracesMembers } from '../../handlers/documents/scavenging.ts';
-import type { CompletionReader, Document, ScavengeClient } from './client.ts';
+import type { CompletionReader, Document, ScavengeClient } from './scavenge-client.ts';
 
 /** How often a node is asked how far it is. */
 const POLL_MS = 200;

@@ -1,4 +1,4 @@
-import { TemporaryFolder } from '../../infra/fs/removal.ts';
+import { TemporaryFolder } from '../../infra/fs/file-removal.ts';
 
 /** Folders of nodes that run. */
 const folders = new Set<TemporaryFolder>();

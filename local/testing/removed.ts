@@ -1,6 +1,6 @@
 import type { AllPosition, EventStore } from '../../core/streams/api.ts';
 import type { RemovedEvent } from './api.ts';
-import { REMOVED_MAX } from './limits.ts';
+import { REMOVED_MAX } from './test-limits.ts';
 
 const PAGE_EVENTS = 1_024;
 

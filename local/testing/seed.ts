@@ -1,6 +1,6 @@
 import { isSkuaError } from '../../core/base/errors.ts';
 import type { NewEvent, Store } from '../embedded/api.ts';
-import { badOption } from './options.ts';
+import { badOption } from './test-options.ts';
 
 /** Writes the events, stream by stream. Rejects with `bad_option`, naming the stream, for what the store refuses. */
 export async function writeSeed(store: Pick<Store, 'append'>, streams: Readonly<Record<string, readonly NewEvent[]>>): Promise<void> {

@@ -2,7 +2,7 @@ import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Log } from '../../core/ports/log.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import { serverContext } from './certificate-set.ts';
 import type { CertificateSet } from './certificate-set.ts';
 import { judgePeer } from './peer.ts';

@@ -2,7 +2,7 @@ import { isSkuaError } from '../../core/base/errors.ts';
 import type { SignatureSettings, Violation } from '../../core/webhook/api.ts';
 import { checkSignatureSettings, GENERIC, isGeneric, SCHEME_NAMES, schemeOf } from '../../core/webhook/format/schemes.ts';
 import { signCall } from '../../core/webhook/signatures/signatures.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import { CommandError, didYouMean, UsageError } from '../../infra/runtime/failure.ts';
 import { readInput, utf8Text } from '../cli/input.ts';
 import { EXIT } from '../../infra/runtime/io.ts';

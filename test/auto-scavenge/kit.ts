@@ -2,15 +2,15 @@ import { createAutoScavenge } from '../../core/auto-scavenge/auto-scavenge.ts';
 import type { AutoScavenge } from '../../core/auto-scavenge/api.ts';
 import { formatFact, parseFact } from '../../core/auto-scavenge/facts.ts';
 import type { Fact, NodeResult } from '../../core/auto-scavenge/facts.ts';
-import { CONFIGURATION_STREAM, CYCLES_STREAM } from '../../core/auto-scavenge/streams.ts';
-import type { CyclesStore } from '../../core/auto-scavenge/streams.ts';
+import { CONFIGURATION_STREAM, CYCLES_STREAM } from '../../core/auto-scavenge/auto-scavenge-streams.ts';
+import type { CyclesStore } from '../../core/auto-scavenge/auto-scavenge-streams.ts';
 import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { nodeKey } from '../../core/ports/nodes.ts';
 import type { LastReply, NodeAddress, Nodes, NodesView, ScavengeOrder, StartReply, StopReply } from '../../core/ports/nodes.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { createSchedule } from '../../infra/schedule.ts';
+import { createSchedule } from '../../infra/cron-schedule.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { LightLog, LightStore } from './light-store.ts';
 

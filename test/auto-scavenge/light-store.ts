@@ -1,4 +1,4 @@
-import type { CyclesStore } from '../../core/auto-scavenge/streams.ts';
+import type { CyclesStore } from '../../core/auto-scavenge/auto-scavenge-streams.ts';
 import { SkuaError } from '../../core/base/errors.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { AppendResult, Authorize, NewEvent, ReadStreamOptions, StoredEvent, StreamInfo, StreamPage } from '../../core/streams/api.ts';

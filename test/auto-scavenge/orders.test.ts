@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { formatFact } from '../../core/auto-scavenge/facts.ts';
 import type { Fact } from '../../core/auto-scavenge/facts.ts';
 import { ScavengeOrders } from '../../core/auto-scavenge/orders/orders.ts';
-import { CYCLES_STREAM } from '../../core/auto-scavenge/streams.ts';
+import { CYCLES_STREAM } from '../../core/auto-scavenge/auto-scavenge-streams.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { ANY } from '../../core/streams/api.ts';

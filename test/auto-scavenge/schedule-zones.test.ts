@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createSchedule } from '../../infra/schedule.ts';
+import { createSchedule } from '../../infra/cron-schedule.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;

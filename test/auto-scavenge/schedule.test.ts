@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseSchedule, parseScheduleText } from '../../core/auto-scavenge/format/schedule-text.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
-import { createSchedule } from '../../infra/schedule.ts';
+import { createSchedule } from '../../infra/cron-schedule.ts';
 
 const schedule = createSchedule();
 const MONDAY = Date.UTC(2024, 0, 1);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { confirmedConnectors, confirmedIngest } from '../../infra/aws/functions/open-webhooks.ts';
+import { confirmedConnectors, confirmedIngest } from '../../infra/aws/functions/function-webhooks.ts';
 import { Deadline } from '../../infra/aws/functions/deadline.ts';
 import type { ActiveConnector, ActiveConnectors, Drain, InboundCall, IngestStatus, WebhookIngest } from '../../core/webhook/api.ts';
 

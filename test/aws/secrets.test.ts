@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { readSecret } from '../../infra/aws/functions/secrets.ts';
-import { backupKeyOf, firstPasswordOf, readSettings, secretOf } from '../../infra/aws/functions/settings.ts';
+import { readSecret } from '../../infra/aws/functions/function-secrets.ts';
+import { backupKeyOf, firstPasswordOf, readSettings, secretOf } from '../../infra/aws/functions/function-settings.ts';
 import { SecretStore } from '../support/lambda/secret-store.ts';
 
 const KEY = 'ab'.repeat(32);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readSettings } from '../../infra/aws/functions/settings.ts';
+import { readSettings } from '../../infra/aws/functions/function-settings.ts';
 
 const base = { SERVER_STORAGE: 's3://bucket/some/prefix', SERVER_DEFAULT_ADMIN_PASSWORD: 'a', SERVER_DEFAULT_OPS_PASSWORD: 'b' };
 

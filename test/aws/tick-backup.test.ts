@@ -8,11 +8,11 @@ import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { handler } from '../../infra/aws/functions/tick.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { nodeCompression } from '../../infra/compression.ts';
-import { nodeDigests } from '../../infra/digests.ts';
-import { systemIds } from '../../infra/ids.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { systemClock } from '../../infra/system-clock.ts';
+import { nodeCompression } from '../../infra/node-compression.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
+import { systemIds } from '../../infra/system-ids.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import { DirectoryObjects } from '../../infra/objects/directory-objects.ts';
 import { skua } from '../local/spawn.ts';
 

@@ -8,8 +8,8 @@ import { silentMeter } from '../../core/ports/meter.ts';
 import type { Explanation } from '../../core/scavenge/api.ts';
 import { Deadline } from '../../infra/aws/functions/deadline.ts';
 import { TickedScavenger } from '../../infra/runtime/scavengers.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { systemClock } from '../../infra/system-clock.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 
 async function open() {

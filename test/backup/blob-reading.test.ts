@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { BlobRef } from '../../core/backup/format/manifest.ts';
+import type { BlobRef } from '../../core/backup/format/snapshot-manifest.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
-import { nodeDigests } from '../../infra/digests.ts';
-import { openObjects } from '../../infra/objects/open.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
+import { openObjects } from '../../infra/objects/open-objects.ts';
 import { collect, inPieces, openTestRepository, TEST_FRAME_BYTES } from '../support/backup/test-repository.ts';
 import { Random } from '../support/random.ts';
 

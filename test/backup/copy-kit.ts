@@ -11,7 +11,7 @@ import type { Storage } from '../../core/ports/storage.ts';
 import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/base/text.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { SEGMENTS_MAX } from '../../core/backup/create/create.ts';
 import { BytePace } from '../../core/backup/create/store-part.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
-import type { Manifest } from '../../core/backup/format/manifest.ts';
+import type { Manifest } from '../../core/backup/format/snapshot-manifest.ts';
 import { StorageSource } from '../../core/store/source/source.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Repository } from '../../core/backup/repository/api.ts';
-import type { Manifest, ManifestFile } from '../../core/backup/format/manifest.ts';
+import type { Manifest, ManifestFile } from '../../core/backup/format/snapshot-manifest.ts';
 import { manifestKey } from '../../core/backup/repository/manifests.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { verifyRepository } from '../../core/backup/verify/verify.ts';

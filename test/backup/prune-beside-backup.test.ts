@@ -5,7 +5,7 @@ import { StorageSource } from '../../core/store/source/source.ts';
 import type { Snapshot } from '../../core/store/source/source.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { backUpSource, danglingIn } from '../support/backup/backup-kit.ts';
 import { Steps } from '../support/backup/stepped-objects.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { heldFromBeforeScavenges, restorableFrom, retained } from '../../core/backup/prune/retention.ts';
-import type { Retention } from '../../core/backup/prune/retention.ts';
-import type { Manifest, ManifestChunk } from '../../core/backup/format/manifest.ts';
+import { heldFromBeforeScavenges, restorableFrom, retained } from '../../core/backup/prune/backup-retention.ts';
+import type { Retention } from '../../core/backup/prune/backup-retention.ts';
+import type { Manifest, ManifestChunk } from '../../core/backup/format/snapshot-manifest.ts';
 
 const NOTHING: Retention = { last: 0, hourly: 0, daily: 0, weekly: 0 };
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { Manifest } from '../../core/backup/format/manifest.ts';
+import type { Manifest } from '../../core/backup/format/snapshot-manifest.ts';
 import { pruneRepository } from '../../core/backup/prune/prune.ts';
 import type { PruneOptions } from '../../core/backup/prune/prune.ts';
-import { checkErasureInRepository } from '../../core/backup/prove-erased/prove-erased.ts';
+import { checkErasureInRepository } from '../../core/backup/erasure-check/erasure-check.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { listAll } from '../../core/ports/object-store.ts';
-import type { RepositoryErasureSummary } from '../../core/backup/prove-erased/prove-erased.ts';
+import type { RepositoryErasureSummary } from '../../core/backup/erasure-check/erasure-check.ts';
 import type { ErasureFinding } from '../../core/scavenge/erasure/erasure.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { backUpNode, danglingIn } from '../support/backup/backup-kit.ts';

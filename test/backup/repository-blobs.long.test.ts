@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { measure, objectBytes, objectContent } from '../../core/backup/repository/blob-writer.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { listAll } from '../../core/ports/object-store.ts';
-import { nodeCompression } from '../../infra/compression.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeCompression } from '../../infra/node-compression.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { collect, inPieces, openTestRepository, TEST_FRAME_BYTES } from '../support/backup/test-repository.ts';
 import { Random } from '../support/random.ts';
 

@@ -6,7 +6,7 @@ import { listAll } from '../../core/ports/object-store.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { openObjects } from '../../infra/objects/open.ts';
+import { openObjects } from '../../infra/objects/open-objects.ts';
 import { backUpNode, danglingIn } from '../support/backup/backup-kit.ts';
 import { collect, inPieces, openTestRepository } from '../support/backup/test-repository.ts';
 import { Random } from '../support/random.ts';

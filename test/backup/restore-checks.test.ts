@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Manifest } from '../../core/backup/format/manifest.ts';
+import type { Manifest } from '../../core/backup/format/snapshot-manifest.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { RESTORE_MARKER } from '../../core/log/format/markers.ts';
 import { VERIFY_CHUNK_JOB, type VerifyChunkArgs } from '../../core/log/scrub/scrub.ts';

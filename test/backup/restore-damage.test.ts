@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { blobKeyOf } from '../../core/backup/repository/repository.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { RESTORE_MARKER } from '../../core/log/format/markers.ts';
-import type { Manifest } from '../../core/backup/format/manifest.ts';
+import type { Manifest } from '../../core/backup/format/snapshot-manifest.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { listAll } from '../../core/ports/object-store.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Manifest } from '../../core/backup/format/manifest.ts';
+import type { Manifest } from '../../core/backup/format/snapshot-manifest.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { HEADER_BYTES } from '../../core/log/format/chunk-format.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Repository } from '../../core/backup/repository/api.ts';
-import type { Manifest } from '../../core/backup/format/manifest.ts';
+import type { Manifest } from '../../core/backup/format/snapshot-manifest.ts';
 import { manifestKey } from '../../core/backup/repository/manifests.ts';
 import { chooseRestore } from '../../core/backup/restore/choose.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';

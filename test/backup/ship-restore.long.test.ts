@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Manifest } from '../../core/backup/format/manifest.ts';
-import { checkErasureInRepository } from '../../core/backup/prove-erased/prove-erased.ts';
+import type { Manifest } from '../../core/backup/format/snapshot-manifest.ts';
+import { checkErasureInRepository } from '../../core/backup/erasure-check/erasure-check.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
@@ -12,7 +12,7 @@ import { ACCUMULATE_JOB } from '../../core/scavenge/accumulation.ts';
 import { CLEAN_JOB } from '../../core/scavenge/cleaning.ts';
 import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { readRawLog } from '../scavenge/raw-log.ts';
 import { backUpNode } from '../support/backup/backup-kit.ts';
 import { endOf } from '../support/backup/restore-history.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Manifest } from '../../core/backup/format/manifest.ts';
+import type { Manifest } from '../../core/backup/format/snapshot-manifest.ts';
 import type { Repository } from '../../core/backup/repository/api.ts';
 import { PIECES_MAX, Shipper } from '../../core/backup/shipper/shipper.ts';
 import type { BaseReason } from '../../core/backup/shipper/shipper.ts';

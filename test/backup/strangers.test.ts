@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pruneRepository } from '../../core/backup/prune/prune.ts';
 import { restoreBackup } from '../../core/backup/restore/restore.ts';
-import { checkErasureInRepository } from '../../core/backup/prove-erased/prove-erased.ts';
+import { checkErasureInRepository } from '../../core/backup/erasure-check/erasure-check.ts';
 import { verifyRepository } from '../../core/backup/verify/verify.ts';
 import type { RepositoryFinding } from '../../core/backup/verify/verify.ts';
 import { logStrangersOnce } from '../../core/ports/object-kinds.ts';

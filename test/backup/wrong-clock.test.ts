@@ -6,7 +6,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { snapshotOfDirectory } from '../../core/store/snapshot/snapshot.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';

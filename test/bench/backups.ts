@@ -4,20 +4,20 @@ import { performance } from 'node:perf_hooks';
 import { createBackup } from '../../core/backup/create/create.ts';
 import type { CreatedBackup } from '../../core/backup/create/create.ts';
 import type { BackupLanes } from '../../core/backup/repository/repository.ts';
-import type { Manifest } from '../../core/backup/format/manifest.ts';
+import type { Manifest } from '../../core/backup/format/snapshot-manifest.ts';
 import { openRepository } from '../../core/backup/repository/repository.ts';
 import type { CompressionMode, Repository } from '../../core/backup/repository/api.ts';
 import { snapshotOfDirectory } from '../../core/store/snapshot/snapshot.ts';
 import type { BackupSource } from '../../core/store/source/source.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import type { ObjectLocation } from '../../core/ports/object-store.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { nodeCompression } from '../../infra/compression.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { systemClock } from '../../infra/system-clock.ts';
+import { nodeCompression } from '../../infra/node-compression.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { systemIds } from '../../infra/ids.ts';
-import { nodeKeys } from '../../infra/keys.ts';
-import { openObjects } from '../../infra/objects/open.ts';
+import { systemIds } from '../../infra/system-ids.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
+import { openObjects } from '../../infra/objects/open-objects.ts';
 import { diskBytes } from '../../local/commands/run-scavenge-offline.ts';
 
 /** What the figures of backups share. */

@@ -6,9 +6,9 @@ import { StreamIndex } from '../../core/index/index.ts';
 import { chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
 import { encodePrepare, prepareFrameBytes, viewOf } from '../../core/log/format/records.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { systemIds } from '../../infra/ids.ts';
+import { systemIds } from '../../infra/system-ids.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { openFolder } from './open-folder.ts';
 

@@ -11,9 +11,9 @@ import { silentMeter } from '../../core/ports/meter.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { NewEvent } from '../../core/streams/api.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { nodeDigests } from '../../infra/digests.ts';
-import { systemIds } from '../../infra/ids.ts';
+import { systemClock } from '../../infra/system-clock.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
+import { systemIds } from '../../infra/system-ids.ts';
 
 /** What the figures of stores on object storage share. */
 const EMPTY = new Uint8Array(0);

@@ -1,6 +1,6 @@
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { systemIds } from '../../infra/ids.ts';
+import { systemIds } from '../../infra/system-ids.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';

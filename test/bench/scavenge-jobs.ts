@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { loadIndexMap } from '../../core/index/format/index-map.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import type { RunFiles, RunSettings } from '../../core/scavenge/sources/run-settings.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { chunkNames } from './scavenge-data.ts';

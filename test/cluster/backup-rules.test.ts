@@ -9,7 +9,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/base/text.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { compactionTick, worldOf } from '../shared-log/tick-kit.ts';
 import { clone, filesOf } from '../backup/copy-kit.ts';
 import { restoreWorld } from '../support/backup/restore-kit.ts';

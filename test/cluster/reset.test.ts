@@ -10,7 +10,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { append, CHUNK_BYTES, openSource, stopped } from '../backup/copy-kit.ts';
 import { eventsOf, newClock, runTick, setMetadata, worldOf } from '../shared-log/tick-kit.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { CountingObjects } from '../support/counting-objects.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
-import { openObjects } from '../../infra/objects/open.ts';
+import { openObjects } from '../../infra/objects/open-objects.ts';
 import { s3ForTests } from '../support/s3/s3-for-tests.ts';
 
 const bytes = (length: number) => new Uint8Array(length);

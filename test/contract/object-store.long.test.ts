@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { CountingObjects } from '../support/counting-objects.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { DirectoryObjects } from '../../infra/objects/directory-objects.ts';
-import { openObjects } from '../../infra/objects/open.ts';
+import { openObjects } from '../../infra/objects/open-objects.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import type { S3ForTests } from '../support/s3/s3-for-tests.ts';
 import { s3ForTests } from '../support/s3/s3-for-tests.ts';

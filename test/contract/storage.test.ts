@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BaseFile } from '../../core/shared-log/tick/storage-base.ts';
-import { ObjectStorage } from '../../core/shared-log/tick/storage.ts';
+import { ObjectStorage } from '../../core/shared-log/tick/tick-storage.ts';
 import { OverStorage } from '../../core/memory/over-storage.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';

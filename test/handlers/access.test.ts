@@ -9,7 +9,7 @@ import { encodeText } from '../../core/base/text.ts';
 import { createApp } from '../../handlers/app.ts';
 import { routesFor } from '../../handlers/routes.ts';
 import { DEFAULT_OPTIONS } from '../../handlers/http/context.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import { fakeBackups, HOLD_ID } from '../support/backup/fake-backups.ts';
 import { FakeAutoScavenge } from '../support/fake-auto-scavenge.ts';
 import { CLUSTER_SECRET, fakeCluster } from '../support/fake-cluster.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ADDRESS_REFUSALS_MAX, AUDIT_SAMPLE_MS, REFUSALS_PER_MINUTE_MAX } from '../../handlers/audit.ts';
+import { ADDRESS_REFUSALS_MAX, AUDIT_SAMPLE_MS, REFUSALS_PER_MINUTE_MAX } from '../../handlers/audit-handler.ts';
 import type { AuditEntry } from '../../core/ports/audit.ts';
 import { auditLine, ownEntry } from '../../core/ports/audit.ts';
 import { ROUTES } from '../../handlers/routes.ts';

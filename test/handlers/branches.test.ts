@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { connectorFailure } from '../../handlers/connectors/failures.ts';
-import { webhookFailure } from '../../handlers/connectors/webhook.ts';
+import { connectorFailure } from '../../handlers/connectors/call-failures.ts';
+import { webhookFailure } from '../../handlers/connectors/webhook-routes.ts';
 import { firstSegment, PLAIN } from '../../handlers/http/branches.ts';
 import { branchAt, ROUTES } from '../../handlers/routes.ts';
 

@@ -1,10 +1,10 @@
 import * as net from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Flow } from '../../local/http/flow.ts';
-import { readBody, replyShareOf } from '../../local/http/request.ts';
+import { readBody, replyShareOf } from '../../local/http/http-request.ts';
 import type { HttpServer } from '../../local/http/server.ts';
 import { startServer } from '../../local/http/server.ts';
-import { toResponse } from '../../local/http/reply.ts';
+import { toResponse } from '../../local/http/send-reply.ts';
 import { createApp } from '../../handlers/app.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';

@@ -7,7 +7,7 @@ import type { NewEvent } from '../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { Growth, JsonReader, literalSlices, reindent, reindentSlices, jsonString } from '../../handlers/http/json-text.ts';
 import { atOnce, Turns } from '../../handlers/http/turns.ts';
-import { parseBatch } from '../../handlers/streams/batch.ts';
+import { parseBatch } from '../../handlers/streams/posted-events.ts';
 import { ATOM, EVENTS, harness } from '../handlers/harness.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 

@@ -1,7 +1,7 @@
 import * as net from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ByteBudget, ByteShare } from '../../core/base/byte-budget.ts';
-import { readBody } from '../../local/http/request.ts';
+import { readBody } from '../../local/http/http-request.ts';
 import { Flow } from '../../local/http/flow.ts';
 import { called, ClientCall, connect, echo, framed, serveGrpc } from '../local/grpc/clients.ts';
 import { serve } from '../local/tls/clients.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { EMPTY_INDEX_MAP, formatIndexMap, type IndexMap, parseIndexMap } from '../../core/index/format/index-map.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { md5Hex } from './world.ts';
 
 const NAME = '3f2504e0-4f89-11d3-9a0c-0305e82c3301';

@@ -10,7 +10,7 @@ import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { ANY, type NewEvent } from '../../core/streams/api.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { Random } from '../support/random.ts';

@@ -9,7 +9,7 @@ import { BloomBudget, openTableBloom } from '../../core/index/format/table-bloom
 import { TABLE_JOBS } from '../../core/index/jobs/jobs.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { installFiles, loadOracle, ORACLE_SETS, SETS, unpackSet } from '../support/fixtures.ts';
 import { jobContext, keyOf, memTableOf, openIndex, rangeOf } from './world.ts';
 import { contentOf } from '../log/kit.ts';

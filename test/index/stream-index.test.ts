@@ -5,7 +5,7 @@ import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { decodeText } from '../../core/base/text.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';

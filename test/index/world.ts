@@ -13,7 +13,7 @@ import { type Log, silentLog } from '../../core/ports/log.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { contentOf, putFile, step } from '../log/kit.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../infra/clock.ts';
-import { systemIds } from '../../infra/ids.ts';
+import { systemClock } from '../../infra/system-clock.ts';
+import { systemIds } from '../../infra/system-ids.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { DigestLane, LANE_BYTES_MIN } from '../../infra/jobs/digest-lane.ts';
 import { Random } from '../support/random.ts';
 
-const WORKER = new URL('../../infra/jobs/worker.ts', import.meta.url);
+const WORKER = new URL('../../infra/jobs/job-worker.ts', import.meta.url);
 
 function randomBytes(random: Random, length: number): Uint8Array {
   return Uint8Array.from({ length }, () => random.int(0, 255));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const hex = (value: Uint8Array) => Array.from(value, (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LOCK_OWNER_FILE } from '../../infra/fs/directory-lock.ts';
-import { storageError, syncError } from '../../infra/fs/errors.ts';
+import { storageError, syncError } from '../../infra/fs/fs-errors.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 
 let folder: string;

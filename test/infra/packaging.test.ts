@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { isMember } from '../../local/config/cluster-settings.ts';
 import { loadConfig } from '../../local/config/load-config.ts';
-import { environmentName } from '../../infra/runtime/config/names.ts';
+import { environmentName } from '../../infra/runtime/config/option-names.ts';
 import { OPTIONS } from '../../infra/runtime/config/options.ts';
 import { METRICS } from '../../local/metrics/table.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ReadLatency } from '../../infra/fs/paces.ts';
+import { ReadLatency } from '../../infra/fs/latency.ts';
 
 /** Makes reads that take this long; gives how many were admitted in a row. */
 function admitted(pace: ReadLatency, reads: number, ms: number): number {

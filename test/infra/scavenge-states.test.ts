@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Hash64, streamHasher } from '../../core/base/stream-hash.ts';
 import type { ScavengeCheckpoint, ScavengeStateOptions } from '../../core/ports/scavenge-state.ts';
-import { SqliteScavengeState } from '../../infra/sqlite/scavenge-state.ts';
+import { SqliteScavengeState } from '../../infra/sqlite/sqlite-scavenge-state.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { ACTIVE, STATE_OPTIONS } from '../contract/scavenge-state.contract.ts';
 import { installFolder, unpackSet } from '../support/fixtures.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SyncLatency } from '../../infra/fs/paces.ts';
+import { SyncLatency } from '../../infra/fs/latency.ts';
 
 function after(...syncs: readonly number[]): SyncLatency {
   const pace = new SyncLatency();

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runProgram } from '../../local/cli/run.ts';
-import { COMMANDS } from '../../local/commands/all.ts';
-import { loadStreams } from '../../local/demo/payloads.ts';
+import { runProgram } from '../../local/cli/run-command.ts';
+import { COMMANDS } from '../../local/commands/all-commands.ts';
+import { loadStreams } from '../../local/demo/demo-payloads.ts';
 import { ran, startedNode } from './spawn.ts';
 import { FakeIo } from './support.ts';
 

@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { DemoConnector } from '../../local/demo/connector.ts';
-import type { DemoDelivery, DemoStream } from '../../local/demo/payloads.ts';
-import { POSTED_AT_ONCE, runDemo } from '../../local/demo/run.ts';
-import type { StreamClient } from '../../local/demo/run.ts';
+import type { DemoDelivery, DemoStream } from '../../local/demo/demo-payloads.ts';
+import { POSTED_AT_ONCE, runDemo } from '../../local/demo/play-demo.ts';
+import type { StreamClient } from '../../local/demo/play-demo.ts';
 
 interface Written { readonly deliveryId: string; readonly eventType: string; readonly data: string }
 

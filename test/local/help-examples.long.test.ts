@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'no
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { COMMANDS } from '../../local/commands/all.ts';
+import { COMMANDS } from '../../local/commands/all-commands.ts';
 import { SocketCall } from '../grpc/recorded/socket-call.ts';
 import { issueNode, issueRoot } from '../support/certificates.ts';
 import { freePorts } from '../support/free-ports.ts';

@@ -2,13 +2,13 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileS
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { isRepositoryKey } from '../../core/backup/format/keys.ts';
-import { COMMITS, FAILURES, FILES, MANIFESTS } from '../../core/shared-log/format/keys.ts';
+import { isRepositoryKey } from '../../core/backup/format/repository-keys.ts';
+import { COMMITS, FAILURES, FILES, MANIFESTS } from '../../core/shared-log/format/object-keys.ts';
 import { CONTROL } from '../../core/shared-log/control/control.ts';
 import { isOfKind } from '../../core/ports/object-kinds.ts';
 import { isExpectedName, OWN_NAMES } from '../../core/ports/own-names.ts';
 import { withoutSecrets } from '../../core/security/format.ts';
-import { openObjects } from '../../infra/objects/open.ts';
+import { openObjects } from '../../infra/objects/open-objects.ts';
 import { formatByName } from '../../local/inspect/formats.ts';
 import { openTestRepository } from '../support/backup/test-repository.ts';
 import { installFolder, loadOracle, unpackSet } from '../support/fixtures.ts';

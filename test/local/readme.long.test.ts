@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { COMMANDS } from '../../local/commands/all.ts';
+import { COMMANDS } from '../../local/commands/all-commands.ts';
 import { NODE_MIN } from '../../local/node-version.mjs';
 import { issueNode, issueRoot } from '../support/certificates.ts';
 import { freePorts } from '../support/free-ports.ts';

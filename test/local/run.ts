@@ -1,5 +1,5 @@
-import { runProgram } from '../../local/cli/run.ts';
-import { COMMANDS } from '../../local/commands/all.ts';
+import { runProgram } from '../../local/cli/run-command.ts';
+import { COMMANDS } from '../../local/commands/all-commands.ts';
 import { FakeIo } from './support.ts';
 
 /** `skua ...` in this process, to its end; what it told without lines of progress. */

@@ -4,9 +4,9 @@ import { EventEmitter } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ExitCode, Io } from '../../infra/runtime/io.ts';
-import { runProgram } from '../../local/cli/run.ts';
+import { runProgram } from '../../local/cli/run-command.ts';
 import { VERSION } from '../../infra/runtime/version.ts';
-import { COMMANDS } from '../../local/commands/all.ts';
+import { COMMANDS } from '../../local/commands/all-commands.ts';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MAIN = fileURLToPath(new URL('../../local/main.ts', import.meta.url));

@@ -10,7 +10,7 @@ import type { Storage } from '../../core/ports/storage.ts';
 import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { verifyDirectory } from '../../core/integrity/integrity.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { bySize, RUNS_FIXED } from '../support/run-size.ts';
 import { ManualClock } from '../support/manual-clock.ts';

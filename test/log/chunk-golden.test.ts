@@ -11,7 +11,7 @@ import { END, HIT, type Outcome, untilHit } from '../../core/base/step.ts';
 import { RecordFrame } from '../../core/log/format/records.ts';
 import type { Ids } from '../../core/ports/ids.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { bytesOf, examplePrepare } from '../support/golden.ts';
 import { contentOf } from './kit.ts';
 

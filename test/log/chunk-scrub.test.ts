@@ -13,7 +13,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { bytesOf, findingsOf, flipPayload } from '../support/damage.ts';
 import { ManualClock } from '../support/manual-clock.ts';

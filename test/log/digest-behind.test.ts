@@ -6,7 +6,7 @@ import { OngoingChunk } from '../../core/log/chunk/ongoing-chunk.ts';
 import type { Digest } from '../../core/ports/digests.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { StorageFile } from '../../core/ports/storage.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { contentOf } from './kit.ts';
 

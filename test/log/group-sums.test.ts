@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { BLOCK_BYTES, BlockCache } from '../../core/cache/cache.ts';
 import { HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
 import { decodeSlot, SLOT_BYTES, slotOffset } from '../../core/log/format/commit-slot.ts';
-import { crcWithBlock } from '../../core/log/block-sums/crc-join.ts';
+import { crcWithBlock } from '../../core/log/block-sums/crc32-combine.ts';
 import { OngoingChunk } from '../../core/log/chunk/ongoing-chunk.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { contentOf } from './kit.ts';
 

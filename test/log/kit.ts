@@ -9,7 +9,7 @@ import { encodePrepare, prepareFrameBytes, RecordFrame } from '../../core/log/fo
 import type { TransactionLog } from '../../core/log/transaction-log.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

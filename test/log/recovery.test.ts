@@ -5,7 +5,7 @@ import { BLOCK_SUMS_FILE } from '../../core/log/format/block-sums-file.ts';
 import { encodeHeader, encodeFooter } from '../../core/log/format/chunk-format.ts';
 import { encodeSlot, SLOT_BYTES, slotOffset } from '../../core/log/format/commit-slot.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';
 import {

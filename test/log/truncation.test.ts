@@ -4,7 +4,7 @@ import { encodeFooter, encodeHeader, type ChunkHeader } from '../../core/log/for
 import type { Storage } from '../../core/ports/storage.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { appendGroup, checkpoint, CHUNK, contentOf, contents, copyTo, logText, openTestLog, putFile, recordAt, setCheckpoint, textOf } from './kit.ts';
 

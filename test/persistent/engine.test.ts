@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ALL_STREAM, answerId } from '../../core/persistent/api.ts';
 import type { Delivery, GroupConsumer, NewGroup, PersistentSubscriptionsEngine } from '../../core/persistent/api.ts';
 import { Group } from '../../core/persistent/group.ts';
-import { DEFAULT_LIMITS, Held } from '../../core/persistent/limits.ts';
+import { DEFAULT_LIMITS, Held } from '../../core/persistent/group-limits.ts';
 import { CONFIG_STREAM, CONFIG_TYPE, encodeConfig } from '../../core/persistent/stored-forms.ts';
 import { correlationIn } from '../../core/persistent/strategies.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';

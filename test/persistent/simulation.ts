@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../core/base/errors.ts';
 import { ALL_STREAM, answerId, checkpointStreamOf, parkedStreamOf, STRATEGIES } from '../../core/persistent/api.ts';
 import type { Delivery, GroupConsumer, GroupSettings, NackAction, PersistentSubscriptionsEngine, StartFrom } from '../../core/persistent/api.ts';
 import { isAfter, parsePosition } from '../../core/persistent/positions.ts';
-import type { EngineParts, GroupStore } from '../../core/persistent/parts.ts';
+import type { EngineParts, GroupStore } from '../../core/persistent/group-parts.ts';
 import { decodeCheckpoint, decodeInitialMark } from '../../core/persistent/stored-forms.ts';
 import type { NewEvent, StoredEvent } from '../../core/streams/api.ts';
 import { layer, performWrite } from '../../core/streams/layer/layer.ts';

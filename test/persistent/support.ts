@@ -1,7 +1,7 @@
 import { DEFAULT_SETTINGS } from '../../core/persistent/api.ts';
 import type { ConnectOptions, Delivery, GroupConsumer, GroupSettings } from '../../core/persistent/api.ts';
 import { createPersistentSubscriptions } from '../../core/persistent/persistent.ts';
-import type { EngineParts, GroupStore } from '../../core/persistent/parts.ts';
+import type { EngineParts, GroupStore } from '../../core/persistent/group-parts.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { streamHasher } from '../../core/base/stream-hash.ts';
 import type { EventStore, NewEvent, StoredEvent } from '../../core/streams/api.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { type Anchor, ANCHOR_FORMAT, parseAnchor } from '../../core/integrity/format/layout.ts';
-import { objectPlace } from '../../infra/anchors/places.ts';
-import { openS3 } from '../../infra/s3/objects.ts';
+import { type Anchor, ANCHOR_FORMAT, parseAnchor } from '../../core/integrity/format/chain-layout.ts';
+import { objectPlace } from '../../infra/anchors/anchor-locations.ts';
+import { openS3 } from '../../infra/s3/s3-objects.ts';
 import { s3ForTests } from '../support/s3/s3-for-tests.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Anchor } from '../../core/integrity/format/layout.ts';
+import type { Anchor } from '../../core/integrity/format/chain-layout.ts';
 import { isCrash } from '../support/crash.ts';
 import { OUTCOMES } from '../support/crash-run.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';

@@ -5,7 +5,7 @@ import { sha256By } from '../../core/integrity/format/sha256.ts';
 import { parseEventProof, verifyEvent } from '../../core/integrity/format/event-proof.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
 import { fromHex, toHex } from '../../core/base/hex.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { Random } from '../support/random.ts';
 import { append, fill, openProven, recordsIn, scavenge } from './proof-kit.ts';
 

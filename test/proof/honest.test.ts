@@ -4,7 +4,7 @@ import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { Jobs } from '../../core/ports/jobs.ts';
 import { LEAVES_JOB } from '../../core/integrity/jobs/jobs.ts';
 import { JOBS } from '../../core/jobs/jobs.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

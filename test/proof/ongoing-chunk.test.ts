@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { BLOCK_BYTES } from '../../core/cache/cache.ts';
-import type { Anchor } from '../../core/integrity/format/layout.ts';
+import type { Anchor } from '../../core/integrity/format/chain-layout.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { Random } from '../support/random.ts';
 import { append, copyOf, fill, openProven, recordsIn, verify, type Framed } from './proof-kit.ts';

@@ -1,8 +1,8 @@
 import type { Storage } from '../../core/ports/storage.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { verifyProof } from '../../core/integrity/verify-chain/verify-chain.ts';
-import { nodeDigests } from '../../infra/digests.ts';
-import type { Anchor } from '../../core/integrity/format/layout.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
+import type { Anchor } from '../../core/integrity/format/chain-layout.ts';
 import { Random } from '../support/random.ts';
 import { HEADER_BYTES } from '../../core/log/format/chunk-format.ts';
 import { concat, copyOf, dataOf, fill, type Framed, openProven, recordsIn, scavenge, withData } from './proof-kit.ts';

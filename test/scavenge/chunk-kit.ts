@@ -9,7 +9,7 @@ import { STATUS_ACTIVE, type MetastreamData, type OriginalStreamData, type Scave
 import type { Storage } from '../../core/ports/storage.ts';
 import type { RunSettings } from '../../core/scavenge/sources/run-settings.ts';
 import { verifyDirectory } from '../../core/integrity/integrity.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 

@@ -5,7 +5,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { executeChunk } from '../../core/scavenge/chunk-execution.ts';
 import { mergeChunks, mergeGroups } from '../../core/scavenge/chunk-merging.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { Random } from '../support/random.ts';
 import { contentOf, flip } from '../log/kit.ts';

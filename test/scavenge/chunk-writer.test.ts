@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { Storage, StorageFile } from '../../core/ports/storage.ts';
 import { ChunkWriter } from '../../core/scavenge/chunk-writer.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 
 /** A storage that takes the bytes of a write over only later, as a thread pool does. */
 function lateStorage(inner: Storage, release: Promise<void>): Storage {

@@ -9,7 +9,7 @@ import type { DirectoryStore } from '../../core/store/store.ts';
 import type { ScavengeConfig } from '../../core/scavenge/api.ts';
 import { ANY, type StoredEvent } from '../../core/streams/api.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

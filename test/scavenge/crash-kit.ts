@@ -5,7 +5,7 @@ import type { ScavengeCheckpoint, ScavengeState, ScavengeStateOptions, ScavengeS
 import type { LastScavenge, ScavengeConfig } from '../../core/scavenge/api.ts';
 import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { codeOf } from '../support/crash.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import type { RestartMode } from '../support/faulty-file.ts';

@@ -15,7 +15,7 @@ import type { Storage } from '../../core/ports/storage.ts';
 import { clean, CLEAN_JOB } from '../../core/scavenge/cleaning.ts';
 import { executeTable, EXECUTE_TABLE_JOB, type ExecuteTableArgs } from '../../core/scavenge/index-execution.ts';
 import type { RunFiles, RunSettings } from '../../core/scavenge/sources/run-settings.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type IndexOptions, openIndex } from '../index/world.ts';

@@ -11,7 +11,7 @@ import { calculate, CALCULATE_JOB, type CalculateResult } from '../../core/scave
 import { dryRun, DRY_RUN_JOB } from '../../core/scavenge/dry-run.ts';
 import { explain, EXPLAIN_JOB } from '../../core/scavenge/explain.ts';
 import type { RunFiles, RunSettings } from '../../core/scavenge/sources/run-settings.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { E_MS } from './notation.ts';
 import { pointOf, type LogRecord } from './notation-log.ts';

@@ -3,7 +3,7 @@ import { align4096, chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEA
 import { COMMIT, encodePrepare, FLAG_COMMITTED, FLAG_DATA, FLAG_JSON, FLAG_REDACTED, FLAG_STREAM_DELETE, FLAG_TRANSACTION_BEGIN, FLAG_TRANSACTION_END, FRAME_BYTES, prepareFrameBytes, putEventNumber64, putTimestamp, TOMBSTONE } from '../../core/log/format/records.ts';
 import type { ScavengePoint } from '../../core/ports/scavenge-state.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { putFile, setCheckpoint } from '../log/kit.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { E_MS, metadataJson, parseLog } from './notation.ts';

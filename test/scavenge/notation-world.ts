@@ -20,7 +20,7 @@ import type { LastScavenge, ScavengeOptions } from '../../core/scavenge/api.ts';
 import type { DirectoryStore } from '../../core/store/store.ts';
 import type { StoredEvent } from '../../core/streams/api.ts';
 import { decodeText } from '../../core/base/text.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { readWholeStream } from '../support/oracle.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

@@ -4,7 +4,7 @@ import { readBatches } from '../../core/index/format/table-scan.ts';
 import type { StreamHasher } from '../../core/base/stream-hash.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { verifyDirectory } from '../../core/integrity/integrity.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { findFormatErrors } from '../support/check-directory.ts';
 import { foldStreams } from '../support/fold.ts';
 import { ManualClock } from '../support/manual-clock.ts';

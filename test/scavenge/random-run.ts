@@ -8,7 +8,7 @@ import type { Storage } from '../../core/ports/storage.ts';
 import type { ScavengeOptions } from '../../core/scavenge/api.ts';
 import type { DirectoryStore } from '../../core/store/store.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyStorage } from '../support/faulty-storage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';

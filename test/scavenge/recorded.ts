@@ -6,7 +6,7 @@ import { hasFooter, readHeader } from '../../core/log/format/chunk-files.ts';
 import { decodePrepare, FRAME_BYTES, PREPARE, type PrepareRecord, type RecordFrame } from '../../core/log/format/records.ts';
 import type { Storage } from '../../core/ports/storage.ts';
 import { guidFromUuidBytes } from '../../core/base/guid.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { checkpoint, putFile, setCheckpoint } from '../log/kit.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { completedChunk } from './notation-log.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { loadIndexMap } from '../../core/index/format/index-map.ts';
 import { isSkuaError } from '../../core/base/errors.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { checkRow, expectWorld } from './notation-check.ts';
 import { readIndexEntries, World } from './notation-world.ts';
 

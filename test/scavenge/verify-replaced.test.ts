@@ -6,7 +6,7 @@ import type { Jobs } from '../../core/ports/jobs.ts';
 import { MemoryScavengeStates } from '../../core/memory/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { openTestStore, TEST_NOW_MS } from '../support/test-store.ts';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { Principal } from '../../core/base/principal.ts';
 import { LOGIN_LIFE_MS, LOGINS_MAX } from '../../core/security/authenticator.ts';
-import { COMPARED_MAX, FAMILIAR_FAILURES_MAX } from '../../core/security/failures.ts';
+import { COMPARED_MAX, FAMILIAR_FAILURES_MAX } from '../../core/security/login-failures.ts';
 import type { RunningSecurity } from '../../core/security/security.ts';
 import { contentOf, json, openWorld, outcome, setMetadata, type World } from './kit.ts';
 

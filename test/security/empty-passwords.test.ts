@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { isBlankPassword, isEmptyPassword } from '../../core/security/format/user.ts';
 import { Passwords } from '../../core/security/passwords.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import { giveEmptyPassword, openWorld, outcome, type World } from './kit.ts';
 
 let world: World;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { FAILURES_MAX } from '../../core/ports/shared-failures.ts';
-import { FAMILIAR_MS, FAMILIAR_USERS_MAX, Failures, PLACES_PER_USER_MAX } from '../../core/security/failures.ts';
+import { FAMILIAR_MS, FAMILIAR_USERS_MAX, Failures, PLACES_PER_USER_MAX } from '../../core/security/login-failures.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 function fail(failures: Failures, name: string, address: string | null): void {

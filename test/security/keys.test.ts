@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { decodeBase64, encodeBase64 } from '../../core/base/base64.ts';
 import { encodeText } from '../../core/base/text.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 
 const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 const text = encodeText;

@@ -11,7 +11,7 @@ import type { ObservableStore, StreamInfo } from '../../core/security/stream-inf
 import type { EventStore, StoredEvent } from '../../core/streams/api.ts';
 import type { EventStoreInternals } from '../../core/streams/streams.ts';
 import { decodeText, encodeText } from '../../core/base/text.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

@@ -6,7 +6,7 @@ import { BUILT_IN_LICENCE, licenceGuard, licenceOf } from '../../core/security/l
 import type { LicenceConfig } from '../../core/security/licence/licence.ts';
 import { isSignedBy, readLicence } from '../../core/security/licence/licence-token.ts';
 import type { LicenceClaims } from '../../core/security/licence/licence-token.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import { LicenceIssuer, publicPemOf } from '../support/licence-issuer.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { KeptLog } from './kit.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { type PasswordFormat, Passwords, type Secret } from '../../core/security/passwords.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import { FakeKeys, outcome } from './kit.ts';
 
 function make(format: PasswordFormat) {

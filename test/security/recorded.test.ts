@@ -5,7 +5,7 @@ import { silentMeter } from '../../core/ports/meter.ts';
 import { createSecurity, type RunningSecurity } from '../../core/security/security.ts';
 import { formatUserRecord, parseUserRecord } from '../../core/security/user-streams.ts';
 import type { DirectoryStore } from '../../core/store/store.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import { installFiles, unpackSet } from '../support/fixtures.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';

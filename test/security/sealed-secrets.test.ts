@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SealedSecrets } from '../../core/security/sealed-secrets/sealed-secrets.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import { outcome } from './kit.ts';
 
 const PLACE = ['parcels', 'signature:secret'];

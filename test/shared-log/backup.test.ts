@@ -6,7 +6,7 @@ import { startScavenge } from '../../core/shared-log/control/control.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import type { GetOptions, ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import { readWholeStream } from '../support/oracle.ts';
 import { openTestStore } from '../support/test-store.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { Carry, COMMIT_HEADER_BYTES, decodeCommitObject, encodeCommit } from '../../core/shared-log/format/commit-object.ts';
 import type { Commit } from '../../core/shared-log/format/commit-object.ts';
-import { commitKey, commitNumberOf, manifestKey, manifestNumberOf, newFileKey } from '../../core/shared-log/format/keys.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { commitKey, commitNumberOf, manifestKey, manifestNumberOf, newFileKey } from '../../core/shared-log/format/object-keys.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { Random } from '../support/random.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { ObjectLogOptions } from '../../core/shared-log/api.ts';
-import { commitKey } from '../../core/shared-log/format/keys.ts';
+import { commitKey } from '../../core/shared-log/format/object-keys.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { newestManifest } from '../../core/shared-log/format/manifest.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { ANY, NO_STREAM } from '../../core/streams/api.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import { compact } from './compact.ts';
 import { Bucket, event, HookedObjects, SMALL } from './setup.ts';

@@ -5,7 +5,7 @@ import { align4096, chunkFileName, encodeFooter, encodeHeader, FOOTER_BYTES, HEA
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame } from '../../core/log/format/records.ts';
 import type { ObjectWorld } from '../../core/shared-log/api.ts';
 import type { Commit } from '../../core/shared-log/format/commit-object.ts';
-import { newFileKey, commitKey } from '../../core/shared-log/format/keys.ts';
+import { newFileKey, commitKey } from '../../core/shared-log/format/object-keys.ts';
 import { type DroppedObject, type ObjectChunk, type ObjectFile, type ObjectManifest, type ObjectOngoing, createManifest, newestManifest } from '../../core/shared-log/format/manifest.ts';
 import { commitsBetween, listBehind } from '../../core/shared-log/tail/tail.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';

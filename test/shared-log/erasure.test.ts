@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { scavengeStatus } from '../../core/shared-log/control/control.ts';
-import { commitKey } from '../../core/shared-log/format/keys.ts';
+import { commitKey } from '../../core/shared-log/format/object-keys.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { ANY } from '../../core/streams/api.ts';
 import { encodeText } from '../../core/base/text.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DryRuns } from '../../core/shared-log/foresight/foresight.ts';
+import { DryRuns } from '../../core/shared-log/dry-runs/dry-runs.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import type { TemporaryStorage } from '../../core/shared-log/overlay/overlay.ts';
 import { scavengeStatus, startScavenge } from '../../core/shared-log/control/control.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../core/base/errors.ts';
 import type { ObjectInstance } from '../../core/shared-log/api.ts';
-import { commitKey } from '../../core/shared-log/format/keys.ts';
+import { commitKey } from '../../core/shared-log/format/object-keys.ts';
 import { newestManifest } from '../../core/shared-log/format/manifest.ts';
 import { ANY, NO_STREAM, type StoredEvent, STREAM_EXISTS } from '../../core/streams/api.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { compact } from './compact.ts';
 import { Bucket, event, HookedObjects, uuid } from './setup.ts';
 

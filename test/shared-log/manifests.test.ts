@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { openPrefix } from '../../core/shared-log/prefix/prefix.ts';
-import { manifestKey } from '../../core/shared-log/format/keys.ts';
+import { manifestKey } from '../../core/shared-log/format/object-keys.ts';
 import { createManifest, decodeManifest, encodeManifest, newestManifest, newestManifestNumber, readManifest } from '../../core/shared-log/format/manifest.ts';
 import type { ObjectManifest } from '../../core/shared-log/format/manifest.ts';
 import { CountingObjects } from '../support/counting-objects.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FaultyObjects } from '../support/faulty-objects.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Random } from '../support/random.ts';

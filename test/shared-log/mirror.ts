@@ -4,13 +4,13 @@ import { JOBS } from '../../core/jobs/jobs.ts';
 import { openLog } from '../../core/log/log.ts';
 import type { TransactionLog } from '../../core/log/transaction-log.ts';
 import { encodeCommit } from '../../core/shared-log/format/commit-object.ts';
-import { commitKey } from '../../core/shared-log/format/keys.ts';
+import { commitKey } from '../../core/shared-log/format/object-keys.ts';
 import type { CommitLog } from '../../core/ports/commit-log.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { createEventStore, type EventStoreInternals } from '../../core/streams/streams.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { CHUNK_BYTES, newClock, worldOf } from './tick-kit.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkErasureInObjects, type ObjectErasureFinding } from '../../core/shared-log/prove-erased/prove-erased.ts';
+import { checkErasureInObjects, type ObjectErasureFinding } from '../../core/shared-log/erasure-check/erasure-check.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';

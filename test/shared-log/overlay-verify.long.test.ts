@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { verifyObjects, type VerifyObjectsNote } from '../../core/shared-log/verify/verify.ts';
-import { commitKey } from '../../core/shared-log/format/keys.ts';
+import { commitKey } from '../../core/shared-log/format/object-keys.ts';
 import { encodeManifest } from '../../core/shared-log/format/manifest.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { ObjectStore } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';
-import type { VerifyFinding } from '../../core/integrity/verify/run.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import type { VerifyFinding } from '../../core/integrity/verify/verify-run.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { AutoClock } from './auto-clock.ts';
 import { expectScavenged, OPTIONS, scavengeable } from './scavenge-kit.ts';

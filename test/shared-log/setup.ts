@@ -7,7 +7,7 @@ import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } fro
 import type { ObjectInstance, ObjectLogOptions, ObjectWorld } from '../../core/shared-log/api.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import type { NewEvent } from '../../core/streams/api.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 

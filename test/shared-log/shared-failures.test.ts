@@ -4,7 +4,7 @@ import { MemoryObjects } from '../support/memory-objects.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { FAILURES_MAX } from '../../core/ports/shared-failures.ts';
 import { createSecurity } from '../../core/security/security.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { CountingObjects } from '../support/counting-objects.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ModelStore } from '../support/model-store.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BaseFile, READ_AHEAD_BYTES_MAX } from '../../core/shared-log/tick/storage-base.ts';
-import { ObjectStorage } from '../../core/shared-log/tick/storage.ts';
+import { ObjectStorage } from '../../core/shared-log/tick/tick-storage.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import type { GetOptions } from '../../core/ports/object-store.ts';

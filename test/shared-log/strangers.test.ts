@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { expect, test } from 'vitest';
-import { Registry } from '../../core/cluster/membership/registry.ts';
+import { Registry } from '../../core/cluster/membership/member-registry.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { verifyObjects } from '../../core/shared-log/verify/verify.ts';
 import { ObjectFailures } from '../../core/shared-log/shared-failures/shared-failures.ts';

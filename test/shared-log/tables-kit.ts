@@ -1,7 +1,7 @@
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES, parseChunkFileNames, takeInventory } from '../../core/log/format/chunk-format.ts';
 import { readHeader } from '../../core/log/format/chunk-files.ts';
 import { i64 } from '../../core/base/bytes.ts';
-import { newFileKey } from '../../core/shared-log/format/keys.ts';
+import { newFileKey } from '../../core/shared-log/format/object-keys.ts';
 import { type ObjectChunk, type ObjectFile, type ObjectManifest, type ObjectOngoing, createManifest } from '../../core/shared-log/format/manifest.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
 import { startScavenge } from '../../core/shared-log/control/control.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { Carry, encodeCommit } from '../../core/shared-log/format/commit-object.ts';
 import type { Commit } from '../../core/shared-log/format/commit-object.ts';
-import { commitKey } from '../../core/shared-log/format/keys.ts';
+import { commitKey } from '../../core/shared-log/format/object-keys.ts';
 import { commitsBetween, listBehind } from '../../core/shared-log/tail/tail.ts';
 import { CountingObjects } from '../support/counting-objects.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { worldOf } from './setup.ts';
 
 async function tailOf(count: number, bytes = 200): Promise<CountingObjects> {

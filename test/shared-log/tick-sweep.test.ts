@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
-import { commitKey, manifestNumberOf } from '../../core/shared-log/format/keys.ts';
+import { commitKey, manifestNumberOf } from '../../core/shared-log/format/object-keys.ts';
 import { keysOf, readManifest } from '../../core/shared-log/format/manifest.ts';
 import { LEFTOVERS_EVERY, listManifests } from '../../core/shared-log/sweep/sweep.ts';
 import { askToStop } from '../../core/shared-log/control/control.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { listAll } from '../../core/ports/object-store.ts';
 import { ANY } from '../../core/streams/api.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { readWholeStream } from '../support/oracle.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { AutoClock } from './auto-clock.ts';

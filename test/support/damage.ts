@@ -1,6 +1,6 @@
 import type { Storage } from '../../core/ports/storage.ts';
 import { verifyDirectory } from '../../core/integrity/integrity.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { ManualClock } from './manual-clock.ts';
 
 /** Equal bytes that lie on both sides of a place in the payload of an event. */

@@ -7,8 +7,8 @@ import { AskLeader } from '../../core/cluster/ask-leader/ask-leader.ts';
 import { Patience } from '../../core/cluster/patience/patience.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { EventStore } from '../../core/streams/api.ts';
-import { systemClock } from '../../infra/clock.ts';
-import type { EpochGuard } from '../../handlers/http/cluster.ts';
+import { systemClock } from '../../infra/system-clock.ts';
+import type { EpochGuard } from '../../handlers/http/cluster-feature.ts';
 import type { ClusterFeature } from '../../handlers/http/context.ts';
 
 export const LOG_ID = '1d0f7c3e-1d3e-4c55-8a5a-53e2c1b6a0f4';

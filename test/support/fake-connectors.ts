@@ -3,7 +3,7 @@ import { silentLog } from '../../core/ports/log.ts';
 import type { RoutingSandbox } from '../../core/ports/routing-sandbox.ts';
 import type { Connectors, IngestStatus, WebhookIngest } from '../../core/webhook/api.ts';
 import { createConnectors } from '../../core/webhook/connectors/connectors.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import { ManualClock } from './manual-clock.ts';
 import { ModelStore } from './model-store.ts';
 import { SeededIds } from './seeded-ids.ts';

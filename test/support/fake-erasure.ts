@@ -1,6 +1,6 @@
 import { SkuaError } from '../../core/base/errors.ts';
 import { silentLog } from '../../core/ports/log.ts';
-import { type ErasureChecks, NodeErasureChecks } from '../../core/scavenge/erasure-proofs/erasure-proofs.ts';
+import { type ErasureChecks, NodeErasureChecks } from '../../core/scavenge/erasure-checks/erasure-checks.ts';
 import type { ErasureReport } from '../../core/scavenge/erasure/erasure.ts';
 import type { ManualClock } from './manual-clock.ts';
 import { FakeScavenger } from './fake-scavenger.ts';

@@ -2,10 +2,10 @@ import { closeSync, cpSync, fstatSync, fsyncSync, ftruncateSync, openSync, rmSyn
 import { join } from 'node:path';
 import { JOBS } from '../../core/jobs/jobs.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
-import { systemClock } from '../../infra/clock.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { systemClock } from '../../infra/system-clock.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { systemIds } from '../../infra/ids.ts';
+import { systemIds } from '../../infra/system-ids.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { openTestStore } from './test-store.ts';
 

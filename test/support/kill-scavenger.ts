@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
 import type { Log } from '../../core/ports/log.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { systemIds } from '../../infra/ids.ts';
+import { systemIds } from '../../infra/system-ids.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
 import { SqliteScavengeStates } from '../../infra/sqlite/scavenge-states.ts';
 import { openTestStore } from './test-store.ts';

@@ -3,7 +3,7 @@ import { guidFromUuidBytes, guidToText } from '../../core/base/guid.ts';
 import { ANY } from '../../core/streams/api.ts';
 import type { NewEvent } from '../../core/streams/api.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
-import { systemClock } from '../../infra/clock.ts';
+import { systemClock } from '../../infra/system-clock.ts';
 import { Random } from './random.ts';
 import { openTestStore } from './test-store.ts';
 import { randomUuid } from './workload.ts';

@@ -1,6 +1,6 @@
 import { checkKey, checkPrefix, checkSmall, OBJECT_LIST_MAX, throwIfAborted } from '../../core/ports/object-store.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../core/ports/object-store.ts';
-import { gatherContent } from '../../infra/s3/objects.ts';
+import { gatherContent } from '../../infra/s3/s3-objects.ts';
 
 export interface MemoryObjectsOptions {
   /** Times of changes are from here, in milliseconds since 1970; without it every change is one millisecond after the last. */

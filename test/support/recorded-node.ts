@@ -3,7 +3,7 @@ import { MemoryStorage } from '../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import { createSecurity } from '../../core/security/security.ts';
 import { createApp } from '../../handlers/app.ts';
-import { nodeKeys } from '../../infra/keys.ts';
+import { nodeKeys } from '../../infra/node-keys.ts';
 import { loadExchanges, RECORDED_ENDPOINT, replayExchanges } from './exchanges.ts';
 import type { Replay } from './exchanges.ts';
 import { FakeNode } from './fake-node.ts';

@@ -6,7 +6,7 @@ import { silentMeter } from '../../core/ports/meter.ts';
 import { openStore } from '../../core/store/store.ts';
 import type { DirectoryStore, OpenStoreOptions, Store, StoreIndexOptions, StoreLogOptions, StoreScavengeOptions, StoreWorld } from '../../core/store/store.ts';
 import type { Storage } from '../../core/ports/storage.ts';
-import { nodeDigests } from '../../infra/digests.ts';
+import { nodeDigests } from '../../infra/node-digests.ts';
 import { ManualClock } from './manual-clock.ts';
 import { SeededIds } from './seeded-ids.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { MovedClock } from '../../local/testing/clock.ts';
+import { MovedClock } from '../../local/testing/test-clock.ts';
 
 const DAY_MS = 86_400_000;
 

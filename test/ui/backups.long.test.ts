@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { VERSION } from '../../infra/runtime/version.ts';
-import { runProgram } from '../../local/cli/run.ts';
-import { COMMANDS } from '../../local/commands/all.ts';
+import { runProgram } from '../../local/cli/run-command.ts';
+import { COMMANDS } from '../../local/commands/all-commands.ts';
 import { FakeIo } from '../local/support.ts';
 import { atNode, caught, SIZE_NAMES, PASSWORD, sees } from './kit.ts';
 

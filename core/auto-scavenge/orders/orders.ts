@@ -5,8 +5,8 @@ import type { LastReply, NoReply, ScavengeOrder, StartReply, StopReply } from '.
 import type { LastScavenge, ScavengeControl, ScavengeOptions, ScavengeView } from '../../scavenge/api.ts';
 import type { StoredEvent } from '../../streams/api.ts';
 import { parseFact } from '../facts.ts';
-import { CYCLES_STREAM } from '../streams.ts';
-import type { CyclesStore } from '../streams.ts';
+import { CYCLES_STREAM } from '../auto-scavenge-streams.ts';
+import type { CyclesStore } from '../auto-scavenge-streams.ts';
 
 /**
  * The node's side of the cluster's orders. Orders may come late, twice and in any sequence, from a leader that is none

@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Schedule } from '../../ports/schedule.ts';
 import type { Repository } from '../repository/api.ts';
-import { logEndOf, madeMsOf } from '../format/manifest.ts';
+import { logEndOf, madeMsOf } from '../format/snapshot-manifest.ts';
 import { lastProven } from '../notes/notes.ts';
 import type { BaseReason, Shipper } from '../shipper/shipper.ts';
 import type { NodeBackups } from '../backups/backups.ts';

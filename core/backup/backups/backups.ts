@@ -4,7 +4,7 @@ import type { Ids } from '../../ports/ids.ts';
 import type { Meter } from '../../ports/meter.ts';
 import type { Scavenger } from '../../scavenge/api.ts';
 import type { Repository } from '../repository/api.ts';
-import type { Manifest, ManifestSummary } from '../format/manifest.ts';
+import type { Manifest, ManifestSummary } from '../format/snapshot-manifest.ts';
 import type { StoreHold } from '../../store/api.ts';
 import { pauseScavenges } from './pause.ts';
 import type { PauseParts } from './pause.ts';

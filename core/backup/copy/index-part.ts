@@ -5,7 +5,7 @@ import { INDEX_FOLDER, INDEX_MAP_PATH } from '../../index/format/index-map.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { isOwnName, isTableFile } from '../../ports/own-names.ts';
 import { folderOf } from '../../ports/storage.ts';
-import { DATABASE_FOLDER } from '../../scavenge/format/files.ts';
+import { DATABASE_FOLDER } from '../../scavenge/format/scavenge-files.ts';
 import type { BackupSource, SnapshotFile, SnapshotKind } from '../../store/api.ts';
 import { bytesOf, type CopyTarget } from './target.ts';
 

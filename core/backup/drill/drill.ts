@@ -5,8 +5,8 @@ import { verifyDirectory } from '../../integrity/integrity.ts';
 import type { Repository } from '../repository/api.ts';
 import { noteProven } from '../notes/notes.ts';
 import type { ChooseOptions, RestoreChoice } from '../restore/choose.ts';
-import { endRestoreWhenAborted } from '../restore/files.ts';
-import type { RestoreWorld } from '../restore/files.ts';
+import { endRestoreWhenAborted } from '../restore/restore-files.ts';
+import type { RestoreWorld } from '../restore/restore-files.ts';
 import { restoreBackup } from '../restore/restore.ts';
 import type { RestoreOptions } from '../restore/restore.ts';
 

@@ -1,10 +1,10 @@
 import { EXISTENCE_CHECKPOINT_PATH, EXISTENCE_DATA_PATH } from '../../index/format/existence-files.ts';
 import { INDEX_FOLDER, INDEX_MAP_PATH } from '../../index/format/index-map.ts';
 import { CHUNK_COUNT_MAX, HEADER_BYTES, parseChunkFileNames, type ChunkFileName } from '../../log/format/chunk-format.ts';
-import { isProofName, PROOF_FOLDER, PROOF_HEAD_BYTES } from '../../integrity/format/layout.ts';
-import { DATABASE_FOLDER } from '../../scavenge/format/files.ts';
+import { isProofName, PROOF_FOLDER, PROOF_HEAD_BYTES } from '../../integrity/format/chain-layout.ts';
+import { DATABASE_FOLDER } from '../../scavenge/format/scavenge-files.ts';
 import { also, flag, hexDigits, listOf, moment, oneOf, optional, orNull, record, text, uuid, whole, type Shape, type Wrong } from '../../base/shape.ts';
-import type { Manifest, ManifestChunk, ManifestFile, ManifestIndex, ManifestProof, ManifestSegment, ManifestTail } from './manifest.ts';
+import type { Manifest, ManifestChunk, ManifestFile, ManifestIndex, ManifestProof, ManifestSegment, ManifestTail } from './snapshot-manifest.ts';
 import type { SnapshotCheckpoints } from '../../store/api.ts';
 
 /**

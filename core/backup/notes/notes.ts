@@ -5,10 +5,10 @@ import type { Ids } from '../../ports/ids.ts';
 import type { KeyKind } from '../../ports/object-kinds.ts';
 import { hexDigits, listOf, moment, record, uuid, whole } from '../../base/shape.ts';
 import type { Repository } from '../repository/api.ts';
-import { ACTIVE, TESTED_KEY, PRUNING, SUSPECT_KEY } from '../format/keys.ts';
-import { blobsOf } from '../format/manifest.ts';
-import type { Manifest } from '../format/manifest.ts';
-import { endWhenAborted } from '../repository/objects.ts';
+import { ACTIVE, TESTED_KEY, PRUNING, SUSPECT_KEY } from '../format/repository-keys.ts';
+import { blobsOf } from '../format/snapshot-manifest.ts';
+import type { Manifest } from '../format/snapshot-manifest.ts';
+import { endWhenAborted } from '../repository/repository-objects.ts';
 
 /**
  * A backup counts on blobs that are there already, and a prune removes blobs that nobody needs. So that they never meet, each

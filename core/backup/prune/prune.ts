@@ -2,15 +2,15 @@ import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Repository } from '../repository/api.ts';
-import { aheadOfNewest, blobsOf, madeMsOf } from '../format/manifest.ts';
-import { SHIPPED, UNREFERENCED_KEY } from '../format/keys.ts';
-import type { Manifest, ManifestSummary } from '../format/manifest.ts';
+import { aheadOfNewest, blobsOf, madeMsOf } from '../format/snapshot-manifest.ts';
+import { SHIPPED, UNREFERENCED_KEY } from '../format/repository-keys.ts';
+import type { Manifest, ManifestSummary } from '../format/snapshot-manifest.ts';
 import { mapOf, moment, record } from '../../base/shape.ts';
 import { PruneIntent, runningBackups } from '../notes/notes.ts';
 import type { RunningBackup } from '../notes/notes.ts';
-import { endWhenAborted } from '../repository/objects.ts';
-import { heldFromBeforeScavenges, restorableFrom, retained } from './retention.ts';
-import type { Restorable, Retention } from './retention.ts';
+import { endWhenAborted } from '../repository/repository-objects.ts';
+import { heldFromBeforeScavenges, restorableFrom, retained } from './backup-retention.ts';
+import type { Restorable, Retention } from './backup-retention.ts';
 
 export interface PruneOptions {
   readonly repository: Repository;

@@ -7,7 +7,7 @@ import type { Keys } from '../../ports/keys.ts';
 import type { KeyKind, OnStrangers } from '../../ports/object-kinds.ts';
 import type { ObjectInfo } from '../../ports/object-store.ts';
 import type { Shape } from '../../base/shape.ts';
-import type { BlobRef, Manifest, ManifestKey, ManifestSummary, ShippedPiece } from '../format/manifest.ts';
+import type { BlobRef, Manifest, ManifestKey, ManifestSummary, ShippedPiece } from '../format/snapshot-manifest.ts';
 
 /**
  * A repository of backups in an object store; its layout: core/backup/FORMAT.md. Every read is verified: what does not fit its

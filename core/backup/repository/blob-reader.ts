@@ -5,9 +5,9 @@ import type { ObjectStore } from '../../ports/object-store.ts';
 import type { StorageFile } from '../../ports/storage.ts';
 import { decodeBlobHeader, decodeTable, frameContext, HEAD_READ_BYTES, HEADER_BYTES, objectBytesOf, plainBytes } from '../format/blob-format.ts';
 import type { BlobFrame, BlobHeader } from '../format/blob-format.ts';
-import type { BlobRef } from '../format/manifest.ts';
-import { damaged, endWhenAborted } from './objects.ts';
-import type { Sealer } from './objects.ts';
+import type { BlobRef } from '../format/snapshot-manifest.ts';
+import { damaged, endWhenAborted } from './repository-objects.ts';
+import type { Sealer } from './repository-objects.ts';
 
 /** Frames that are fetched while one is looked at. */
 const FRAMES_AHEAD = 2;

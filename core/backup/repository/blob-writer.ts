@@ -4,8 +4,8 @@ import type { Digest, Digests } from '../../ports/digests.ts';
 import type { CompressionMode, Content } from './api.ts';
 import { BLOB_FRAMES_MAX, encodeBlobHeader, encodeTable, frameContext, frameCount, HEADER_BYTES, objectBytesOf } from '../format/blob-format.ts';
 import type { BlobFrame, BlobHeader } from '../format/blob-format.ts';
-import { endWhenAborted, SEAL_BYTES } from './objects.ts';
-import type { Sealer } from './objects.ts';
+import { endWhenAborted, SEAL_BYTES } from './repository-objects.ts';
+import type { Sealer } from './repository-objects.ts';
 
 /** Frames of one blob that are kept from the first reading, so that they need not be read and compressed again, up to so many bytes. */
 const KEPT_BYTES_MAX = 16_777_216;

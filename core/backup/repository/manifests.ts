@@ -3,12 +3,12 @@ import { isOfKind, listKind } from '../../ports/object-kinds.ts';
 import type { OnStrangers } from '../../ports/object-kinds.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import { wrongText } from '../../base/shape.ts';
-import { MANIFESTS } from '../format/keys.ts';
+import { MANIFESTS } from '../format/repository-keys.ts';
 import { manifestShape } from '../format/manifest-shape.ts';
-import { madeMsOf } from '../format/manifest.ts';
-import type { Manifest, ManifestKey } from '../format/manifest.ts';
-import { damaged, decodeObject, encodeObject } from './objects.ts';
-import type { TextCodec } from './objects.ts';
+import { madeMsOf } from '../format/snapshot-manifest.ts';
+import type { Manifest, ManifestKey } from '../format/snapshot-manifest.ts';
+import { damaged, decodeObject, encodeObject } from './repository-objects.ts';
+import type { TextCodec } from './repository-objects.ts';
 
 const TIME_DIGITS = 15;
 /** Manifests that are kept in memory: one of a large store takes some MiB. They never change. */

@@ -14,12 +14,12 @@ import { blobSize, readBlobContent } from './blob-reader.ts';
 import type { ByteRange, ReaderWorld } from './blob-reader.ts';
 import { ContentChanged, measure, objectBytes, objectContent, PlainObject } from './blob-writer.ts';
 import type { BlobWorld } from './blob-writer.ts';
-import { BLOBS, isRepositoryKey, SHIPPED } from '../format/keys.ts';
-import { logEndOf, newestFirst, summaryOf } from '../format/manifest.ts';
-import type { BlobRef, Manifest, ManifestKey, ManifestSummary, ShippedPiece } from '../format/manifest.ts';
+import { BLOBS, isRepositoryKey, SHIPPED } from '../format/repository-keys.ts';
+import { logEndOf, newestFirst, summaryOf } from '../format/snapshot-manifest.ts';
+import type { BlobRef, Manifest, ManifestKey, ManifestSummary, ShippedPiece } from '../format/snapshot-manifest.ts';
 import { backupNotFound, Manifests } from './manifests.ts';
-import { decodeObject, encodeObject, openRepositoryFile, whyAnotherRepository } from './objects.ts';
-import type { Sealer, TextCodec } from './objects.ts';
+import { decodeObject, encodeObject, openRepositoryFile, whyAnotherRepository } from './repository-objects.ts';
+import type { Sealer, TextCodec } from './repository-objects.ts';
 import { lastPiece, readPiece, ship, shippedAfter } from './shipped.ts';
 import type { ShippedWorld } from './shipped.ts';
 

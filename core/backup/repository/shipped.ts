@@ -7,10 +7,10 @@ import type { Digests } from '../../ports/digests.ts';
 import { listKind } from '../../ports/object-kinds.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import { encodeText } from '../../base/text.ts';
-import { SHIPPED } from '../format/keys.ts';
-import type { ShippedPiece } from '../format/manifest.ts';
-import { damaged } from './objects.ts';
-import type { Sealer } from './objects.ts';
+import { SHIPPED } from '../format/repository-keys.ts';
+import type { ShippedPiece } from '../format/snapshot-manifest.ts';
+import { damaged } from './repository-objects.ts';
+import type { Sealer } from './repository-objects.ts';
 import { PIECE_BYTES_MAX } from '../../store/shippable-log/shippable-log.ts';
 
 /**

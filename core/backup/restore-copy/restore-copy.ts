@@ -7,13 +7,13 @@ import type { ChunkFileName } from '../../log/format/chunk-format.ts';
 import { ChunkProof } from '../../log/format/chunk-proof.ts';
 import { COPY_MARKER, putRestoreMarker, refuseUnfinishedRestore, removeRestoreMarker } from '../../log/format/markers.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import { isProofName, PROOF_FOLDER } from '../../integrity/format/layout.ts';
+import { isProofName, PROOF_FOLDER } from '../../integrity/format/chain-layout.ts';
 import { writeContent } from '../../ports/write-content.ts';
 import { DATABASE_PATH, isIndexPath } from '../format/manifest-shape.ts';
 import { renewNodeId } from '../../store/format/node-id.ts';
-import { clearForRestore, DATA_FOLDERS, dryStart, requireEmpty, requireRoom } from '../restore/directory.ts';
-import { damagedBefore, endRestoreWhenAborted, parallelOf, writeCheckpoint, writeFile } from '../restore/files.ts';
-import type { RestoreReport, RestoreWorld } from '../restore/files.ts';
+import { clearForRestore, DATA_FOLDERS, dryStart, requireEmpty, requireRoom } from '../restore/restore-directory.ts';
+import { damagedBefore, endRestoreWhenAborted, parallelOf, writeCheckpoint, writeFile } from '../restore/restore-files.ts';
+import type { RestoreReport, RestoreWorld } from '../restore/restore-files.ts';
 
 export interface CopyRestoreOptions extends RestoreWorld {
   /** Over the directory with the copied files, which nobody uses meanwhile. */

@@ -1,11 +1,11 @@
 import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { timestampText } from '../../base/time.ts';
 import type { Repository } from '../repository/api.ts';
-import { aheadOfNewest, madeMsOf } from '../format/manifest.ts';
-import type { Manifest, ManifestChunk, ManifestSummary, ShippedPiece } from '../format/manifest.ts';
+import { aheadOfNewest, madeMsOf } from '../format/snapshot-manifest.ts';
+import type { Manifest, ManifestChunk, ManifestSummary, ShippedPiece } from '../format/snapshot-manifest.ts';
 import { RecordWalk } from '../../log/format/record-walk.ts';
-import { chunkEnd, chunkStart, keptEnd, placeOf, stretches } from './places.ts';
-import type { Kept, Stretch } from './places.ts';
+import { chunkEnd, chunkStart, keptEnd, placeOf, stretches } from './restore-locations.ts';
+import type { Kept, Stretch } from './restore-locations.ts';
 
 /** What somebody wants to have back. */
 export type RestoreChoice =

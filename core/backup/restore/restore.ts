@@ -2,18 +2,18 @@ import { isSkuaError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import { existenceBytesOf } from '../../index/format/existence-files.ts';
 import { putRestoreMarker, removeRestoreMarker } from '../../log/format/markers.ts';
-import { PROOF_FOLDER } from '../../integrity/format/layout.ts';
+import { PROOF_FOLDER } from '../../integrity/format/chain-layout.ts';
 import type { Repository } from '../repository/api.ts';
-import type { Manifest, ManifestFile } from '../format/manifest.ts';
+import type { Manifest, ManifestFile } from '../format/snapshot-manifest.ts';
 import type { BackupLanes } from '../repository/repository.ts';
 import { renewNodeId } from '../../store/format/node-id.ts';
 import { chooseRestore } from './choose.ts';
 import type { ChooseOptions, RestoreChoice, RestorePlan } from './choose.ts';
-import { clearForRestore, dryStart, requireEmpty, requireRoom } from './directory.ts';
-import { filesAtOnce, restoreFile, writeCheckpoint } from './files.ts';
-import type { FileRestore, RestoreReport, RestoreWorld, Skipped } from './files.ts';
-import { restoreLog } from './log.ts';
-import type { RestoredLog } from './log.ts';
+import { clearForRestore, dryStart, requireEmpty, requireRoom } from './restore-directory.ts';
+import { filesAtOnce, restoreFile, writeCheckpoint } from './restore-files.ts';
+import type { FileRestore, RestoreReport, RestoreWorld, Skipped } from './restore-files.ts';
+import { restoreLog } from './restore-log.ts';
+import type { RestoredLog } from './restore-log.ts';
 
 export interface RestoreOptions extends RestoreWorld, ChooseOptions {
   readonly repository: Repository;

@@ -9,14 +9,14 @@ import type { StorageFile } from '../../ports/storage.ts';
 import { optional, record, whole, wrongText } from '../../base/shape.ts';
 import { decodeText } from '../../base/text.ts';
 import type { Repository } from '../repository/api.ts';
-import { isProven } from '../format/manifest.ts';
-import type { BlobRef, ManifestChunk } from '../format/manifest.ts';
+import { isProven } from '../format/snapshot-manifest.ts';
+import type { BlobRef, ManifestChunk } from '../format/snapshot-manifest.ts';
 import { RecordWalk } from '../../log/format/record-walk.ts';
 import type { RestorePlan } from './choose.ts';
 import { writeContent } from '../../ports/write-content.ts';
-import { damagedBefore } from './files.ts';
-import type { RestoreWorld } from './files.ts';
-import { chunkEnd, chunkStart } from './places.ts';
+import { damagedBefore } from './restore-files.ts';
+import type { RestoreWorld } from './restore-files.ts';
+import { chunkEnd, chunkStart } from './restore-locations.ts';
 
 /** A chunk behind those that are restored as they are: its file is made anew. The log ends in it, or goes on behind it, and then it is completed. */
 interface TailChunk {

@@ -3,11 +3,11 @@ import { inParallel } from '../../base/in-parallel.ts';
 import { isOfKind } from '../../ports/object-kinds.ts';
 import type { Shape } from '../../base/shape.ts';
 import type { Repository } from '../repository/api.ts';
-import { ACTIVE, BLOBS, isRepositoryKey, TESTED_KEY, PRUNING, SUSPECT_KEY, UNREFERENCED_KEY } from '../format/keys.ts';
-import { blobsOf } from '../format/manifest.ts';
-import type { Manifest } from '../format/manifest.ts';
+import { ACTIVE, BLOBS, isRepositoryKey, TESTED_KEY, PRUNING, SUSPECT_KEY, UNREFERENCED_KEY } from '../format/repository-keys.ts';
+import { blobsOf } from '../format/snapshot-manifest.ts';
+import type { Manifest } from '../format/snapshot-manifest.ts';
 import { intentShape, noteSuspects, testedShape, suspectBlobs, suspectShape } from '../notes/notes.ts';
-import { damaged, endWhenAborted } from '../repository/objects.ts';
+import { damaged, endWhenAborted } from '../repository/repository-objects.ts';
 import { blobIdOf } from '../repository/repository.ts';
 import { unreferencedShape } from '../prune/prune.ts';
 

@@ -1,12 +1,12 @@
 import { SkuaError } from '../../base/errors.ts';
-import { newUuid } from '../../shared-log/format/keys.ts';
+import { newUuid } from '../../shared-log/format/object-keys.ts';
 import { nodeKey } from '../../ports/nodes.ts';
 import type { Gossip, GossipEntry, MemberState } from '../../ports/peers.ts';
 import type { ClusterMember } from '../api.ts';
 import { MEMBERS_MAX, type MembershipOptions, type MembershipParts } from './api.ts';
 import { bucketAnswers } from './election.ts';
-import { type MemberRecord, MemberTable } from './gossip.ts';
-import { type LeaderView, leaderViewOf, leaderByEpoch, claimsLead } from './hearing.ts';
+import { type MemberRecord, MemberTable } from './member-table.ts';
+import { type LeaderView, leaderViewOf, leaderByEpoch, claimsLead } from './leader-view.ts';
 
 /** Members are dead when nothing was heard of them for a round and this many times the timeout of a call. */
 const DEAD_TIMEOUTS = 2;

@@ -3,8 +3,8 @@ import type { ObjectWorld } from '../../shared-log/api.ts';
 import type { ObjectManifest } from '../../shared-log/format/manifest.ts';
 import type { Storage } from '../../ports/storage.ts';
 import { bucketChunk, newPieceBuffers, piecesOf } from './bucket-files.ts';
-import { objectCorrupt } from './whole-files.ts';
-import type { ReplicaInspection } from './survey.ts';
+import { objectCorrupt } from './download-files.ts';
+import type { ReplicaInspection } from './inspect-replica.ts';
 
 /** Where copy and bucket differ. */
 interface Difference {

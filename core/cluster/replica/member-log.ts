@@ -10,7 +10,7 @@ import type { Epoch } from '../../ports/peers.ts';
 import type { EventStoreInternals } from '../../streams/streams.ts';
 import { decodeText } from '../../base/text.ts';
 import type { MemberLog } from '../api.ts';
-import type { ReplicaHead } from './copy-head.ts';
+import type { ReplicaHead } from './replica-head.ts';
 import type { WatchedObjects } from './watched-objects.ts';
 
 /** A copy that is open. */

@@ -17,11 +17,11 @@ import { type DirectoryStore, openStore, type OpenStoreOptions, type SharedOpeni
 import type { EventStore } from '../../streams/api.ts';
 import type { EventStoreInternals } from '../../streams/streams.ts';
 import type { MemberLog } from '../api.ts';
-import { ReplicaHead, type ReplicaLocation } from './copy-head.ts';
+import { ReplicaHead, type ReplicaLocation } from './replica-head.ts';
 import { readLogId } from './identity/identity.ts';
 import { replicaClosed, ReplicaLog, epochOfEvent, type OpenReplica } from './member-log.ts';
-import { locateInTail } from './place-in-tail.ts';
-import { prepareReplica } from './prepare-copy.ts';
+import { locateInTail } from './locate.ts';
+import { prepareReplica } from './prepare-replica.ts';
 import { clearScavengeDue, isScavengeDue } from './scavenge-due.ts';
 import { SwitchingScavenger, switchingStore } from './switching.ts';
 import { WatchedObjects } from './watched-objects.ts';

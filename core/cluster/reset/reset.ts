@@ -10,7 +10,7 @@ import type { Digests } from '../../ports/digests.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import { probe } from '../../shared-log/prefix/prefix.ts';
-import { newFileKey, newUuid } from '../../shared-log/format/keys.ts';
+import { newFileKey, newUuid } from '../../shared-log/format/object-keys.ts';
 import { createManifest, INLINE_BYTES_MAX, newestManifest, TABLE_NAME } from '../../shared-log/format/manifest.ts';
 import type { ObjectChunk, ObjectFile, ObjectManifest, ObjectOngoing, ObjectSegment } from '../../shared-log/format/manifest.ts';
 

@@ -2,7 +2,7 @@ import { isSkuaError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Log } from '../../ports/log.ts';
-import { Background } from '../background.ts';
+import { Background } from '../background-work.ts';
 import { newGuid } from '../format/index-map.ts';
 import type { FullLevel, TableStore } from './table-store.ts';
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Meter } from '../../ports/meter.ts';
 import type { HashChain } from '../chain/chain.ts';
-import type { Anchor } from '../format/layout.ts';
+import type { Anchor } from '../format/chain-layout.ts';
 import { afterDelay } from '../../base/background.ts';
 
 /** Where anchors go: a place that whoever reaches the node's disk does not reach. */

@@ -17,7 +17,7 @@ import { COMPARE_JOB, type CompareArgs, type CompareResult, LEAVES_JOB, type Lea
 import {
   type Anchor, ANCHOR_FORMAT, CHAIN_FORMAT, CHAIN_ID_BYTES, CHAIN_PATH, type ChainFile, chainLink, chainStart, CUT, decodeLeavesHeader, decodeReceiptHeader, encodeReceiptHeader, isCount, isHex, isSame,
   LEAVES_HEADER_BYTES, leavesPath, numberedAs, PROOF_FOLDER, RECEIPT_HEADER_BYTES, type ReceiptHeader, receiptPath, REWRITTEN, type Sha256, VOID,
-} from '../format/layout.ts';
+} from '../format/chain-layout.ts';
 import { sha256By } from '../format/sha256.ts';
 import type { TreeState } from './tree.ts';
 import type { EventProof } from '../format/event-proof.ts';

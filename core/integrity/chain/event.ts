@@ -4,7 +4,7 @@ import { fromHex, toHex } from '../../base/hex.ts';
 import type { ChunkTable } from '../../log/api.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { type Anchor, chainStart, decodeLeavesHeader, EVENT_FORMAT, HASH_BYTES, isSame, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, leavesPath, type Sha256 } from '../format/layout.ts';
+import { type Anchor, chainStart, decodeLeavesHeader, EVENT_FORMAT, HASH_BYTES, isSame, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, leavesPath, type Sha256 } from '../format/chain-layout.ts';
 import { openChunkFile, recordRuns } from './record-file.ts';
 import { sha256By } from '../format/sha256.ts';
 import { inclusionPath, Tree } from './tree.ts';

@@ -1,4 +1,4 @@
-import { nodeHash, type Sha256 } from '../format/layout.ts';
+import { nodeHash, type Sha256 } from '../format/chain-layout.ts';
 
 /** The complete trees into which the leaves so far fall, from the left, and how many leaves each has: as many as the count has bits that are set. */
 export interface TreeState {

@@ -4,7 +4,7 @@ import { SkuaError } from '../../base/errors.ts';
 import { fromHex, toHex } from '../../base/hex.ts';
 import { decodePrepare, PREPARE, type PrepareRecord, RecordFrame } from '../../log/format/records.ts';
 import type { Digests } from '../../ports/digests.ts';
-import { type Anchor, chainLink, EVENT_FORMAT, HASH_BYTES, isCount, isHex, nodeHash, type Sha256 } from './layout.ts';
+import { type Anchor, chainLink, EVENT_FORMAT, HASH_BYTES, isCount, isHex, nodeHash, type Sha256 } from './chain-layout.ts';
 import { sha256By } from './sha256.ts';
 
 /** One record, and what leads from it to the hash of an anchor. Hashes are 64 hex digits. */

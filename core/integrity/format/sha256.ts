@@ -1,5 +1,5 @@
 import type { Digests } from '../../ports/digests.ts';
-import type { Sha256 } from './layout.ts';
+import type { Sha256 } from './chain-layout.ts';
 
 /** Bytes of the longest input that is put together of several parts: a link. */
 const JOINED_BYTES_MAX = 128;

@@ -3,7 +3,7 @@ import { SkuaError } from '../../base/errors.ts';
 import type { Chunk } from '../../log/api.ts';
 import { paced, type Job, type JobContext } from '../../ports/jobs.ts';
 import type { StorageFile } from '../../ports/storage.ts';
-import { chainLink, encodeLeavesHeader, HASH_BYTES, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, leavesPath, NO_LEAF, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, type Sha256 } from '../format/layout.ts';
+import { chainLink, encodeLeavesHeader, HASH_BYTES, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, leavesPath, NO_LEAF, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, type Sha256 } from '../format/chain-layout.ts';
 import { type LooseRecord, openChunkFile, recordRuns } from '../chain/record-file.ts';
 import { sha256By } from '../format/sha256.ts';
 import { Tree, type TreeState } from '../chain/tree.ts';

@@ -9,12 +9,12 @@ import { type ChunkFileName, decodeHeader, HEADER_BYTES, parseChunkFileNames, ta
 import { findLogEnd } from '../../log/log-end/log-end.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import { type Anchor, CHAIN_ID_BYTES, CHAIN_PATH, chainLink, chainStart, isHex, isSame, type Sha256 } from '../format/layout.ts';
+import { type Anchor, CHAIN_ID_BYTES, CHAIN_PATH, chainLink, chainStart, isHex, isSame, type Sha256 } from '../format/chain-layout.ts';
 import { sha256By } from '../format/sha256.ts';
 import { Accumulated, leavesOf } from './verify-leaves.ts';
 import { type Receipts, readReceipts, type StateAt } from './verify-receipts.ts';
 import { type ChunkSpan, ChunkRecords, type Found, type Run } from './verify-records.ts';
-import { finding, type ProofFinding, type ChainReport, unreadable } from './verify-said.ts';
+import { finding, type ProofFinding, type ChainReport, unreadable } from './verify-report.ts';
 
 /**
  * The verifier. It reads the files of a directory and nothing else, and shares with what writes them the layout of records and of

@@ -2,8 +2,8 @@ import { u32 } from '../../base/bytes.ts';
 import { isSkuaError } from '../../base/errors.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import { decodeLeavesHeader, isSame, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, leavesPath, nodeHash, type Sha256 } from '../format/layout.ts';
-import type { ProofNote } from './verify-said.ts';
+import { decodeLeavesHeader, isSame, LEAVES_ENTRY_BYTES, LEAVES_HEADER_BYTES, leavesPath, nodeHash, type Sha256 } from '../format/chain-layout.ts';
+import type { ProofNote } from './verify-report.ts';
 
 /** The leaves of completed chunks as the verifier reads them, and the root that it computes of them. */
 

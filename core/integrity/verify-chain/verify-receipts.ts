@@ -2,9 +2,9 @@ import { i64 } from '../../base/bytes.ts';
 import { isSkuaError } from '../../base/errors.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { CUT, decodeReceiptHeader, HASH_BYTES, isSame, NO_LEAF, numberedAs, PROOF_FOLDER, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, type ReceiptHeader, receiptPath, REWRITTEN, type Sha256, VOID } from '../format/layout.ts';
+import { CUT, decodeReceiptHeader, HASH_BYTES, isSame, NO_LEAF, numberedAs, PROOF_FOLDER, RECEIPT_ENTRY_BYTES, RECEIPT_HEADER_BYTES, type ReceiptHeader, receiptPath, REWRITTEN, type Sha256, VOID } from '../format/chain-layout.ts';
 import { hashOf } from './verify-leaves.ts';
-import type { ProofNote } from './verify-said.ts';
+import type { ProofNote } from './verify-report.ts';
 
 /** What a record is said to be; null for removed. */
 type State = Uint8Array | null;

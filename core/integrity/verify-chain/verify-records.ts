@@ -3,8 +3,8 @@ import { isSkuaError } from '../../base/errors.ts';
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../log/format/chunk-format.ts';
 import { FRAME_BYTES, isRecordLength } from '../../log/format/records.ts';
 import type { Storage, StorageFile } from '../../ports/storage.ts';
-import type { Sha256 } from '../format/layout.ts';
-import { finding, type ProofFinding, unreadable } from './verify-said.ts';
+import type { Sha256 } from '../format/chain-layout.ts';
+import { finding, type ProofFinding, unreadable } from './verify-report.ts';
 
 /** A chunk file in force. */
 export interface ChunkSpan { readonly name: string; readonly startNumber: number; readonly endNumber: number }

@@ -12,7 +12,7 @@ import { checkHeaderRange, checkOldLength, readHeader, type ChunkRange } from '.
 import { COMMIT, decodeCommit, decodeEpoch, parsePrepare, PREPARE, PrepareFields, RecordFrame, SYSTEM } from '../../log/format/records.ts';
 import { isLeftoverName } from '../../ports/own-names.ts';
 import type { StorageFile } from '../../ports/storage.ts';
-import type { VerifyFinding, VerifyNote, VerifyProgress, VerifyRun } from './run.ts';
+import type { VerifyFinding, VerifyNote, VerifyProgress, VerifyRun } from './verify-run.ts';
 
 const READ_BYTES = 1_048_576;
 

@@ -15,7 +15,7 @@ import { END, HIT, untilHit } from '../../base/step.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../../log/format/records.ts';
 import { scanLog } from '../../log/chunk-table/chunk-table.ts';
 import { silentLog } from '../../ports/log.ts';
-import type { VerifyFinding, VerifyNote, VerifyProgress, VerifyRun } from './run.ts';
+import type { VerifyFinding, VerifyNote, VerifyProgress, VerifyRun } from './verify-run.ts';
 
 /** Checks the index by itself and against the log, in both directions. */
 export async function* verifyIndex(run: VerifyRun, log: ChunkTable): AsyncGenerator<VerifyFinding | VerifyNote | VerifyProgress, void> {

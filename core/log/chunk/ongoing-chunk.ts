@@ -9,7 +9,7 @@ import { type KnownEpoch, type ChecksummedBlocks } from '../format/block-sums-fi
 import { Chunk } from './chunk.ts';
 import { type ChunkHeader, chunkFileName, completeChunkFile, encodeHeader, HEADER_BYTES, ongoingFileBytes } from '../format/chunk-format.ts';
 import { encodeSlot, SLOT_BYTES, slotOffset } from '../format/commit-slot.ts';
-import { crcWithBlock } from '../block-sums/crc-join.ts';
+import { crcWithBlock } from '../block-sums/crc32-combine.ts';
 import { isFinal, syncFile, trySeal } from '../../ports/durability.ts';
 
 /** The file is zero-filled this far ahead of the writer, so that a sync finds its blocks allocated, unless the options say otherwise. */

@@ -7,8 +7,8 @@ import type { JobContext } from '../../ports/jobs.ts';
 import { isChunkName } from '../../ports/own-names.ts';
 import { folderOf, type Storage, type StorageFile } from '../../ports/storage.ts';
 import { streamHasher, type StreamHasher } from '../../base/stream-hash.ts';
-import { PROOF_FOLDER } from '../../integrity/format/layout.ts';
-import { DATABASE_FOLDER, type FileFacts, fileFacts, FileWindow } from '../format/files.ts';
+import { PROOF_FOLDER } from '../../integrity/format/chain-layout.ts';
+import { DATABASE_FOLDER, type FileFacts, fileFacts, FileWindow } from '../format/scavenge-files.ts';
 import { type ErasureFinding, ErasureJudge } from './judge.ts';
 import { idNeedles, PatternSearch, streamNeedles } from '../needles/needles.ts';
 

@@ -4,7 +4,7 @@ import { isSkuaError } from '../../base/errors.ts';
 import { eventNumber64, FLAG_COMMITTED, FLAG_DATA, FLAG_REDACTED, FLAG_STREAM_DELETE, FRAME_BYTES, parsePrepare, PREPARE, PrepareFields, RECORD_BYTES_MAX, RecordFrame } from '../../log/format/records.ts';
 import { isEmptied } from '../../log/format/redaction.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
-import type { FileFacts, FileWindow } from '../format/files.ts';
+import type { FileFacts, FileWindow } from '../format/scavenge-files.ts';
 import { type Needle, type PatternSearch, sqliteTextType, textLength } from '../needles/needles.ts';
 
 /** SQLite announces a text this far before it at most: row header and the columns before it. */

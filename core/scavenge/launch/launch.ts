@@ -7,7 +7,7 @@ import { readLatestPoint, waitingPoint } from '../points/points.ts';
 import { DRY_RUN_JOB, type DryRunArgs } from '../dry-run.ts';
 import { EXPLAIN_JOB, type ExplainArgs } from '../explain.ts';
 import { type HistoryWriter, RunHistory } from '../history/history.ts';
-import { runScavenge } from './run.ts';
+import { runScavenge } from './scavenge-run.ts';
 import { RunContext, withFiles } from '../run-context.ts';
 import { queryOf, RunLog } from '../run-log.ts';
 import { RunProgress } from '../run-progress.ts';

@@ -1,7 +1,7 @@
 import { createBackup } from '../../backup/create/create.ts';
 import { draftFileShape } from '../../backup/format/manifest-shape.ts';
-import { madeMsOf } from '../../backup/format/manifest.ts';
-import type { Manifest, ManifestChunk, ManifestFile } from '../../backup/format/manifest.ts';
+import { madeMsOf } from '../../backup/format/snapshot-manifest.ts';
+import type { Manifest, ManifestChunk, ManifestFile } from '../../backup/format/snapshot-manifest.ts';
 import { pruneRepository } from '../../backup/prune/prune.ts';
 import type { Repository } from '../../backup/repository/api.ts';
 import type { Retention } from '../../backup/api.ts';
@@ -12,7 +12,7 @@ import type { ObjectStore } from '../../ports/object-store.ts';
 import { listOf, moment, record, uuid, words } from '../../base/shape.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../api.ts';
-import { newUuid } from '../format/keys.ts';
+import { newUuid } from '../format/object-keys.ts';
 import { newestManifest, type ObjectManifest } from '../format/manifest.ts';
 import { objectSource, type ObjectSource, type TemporaryStorage } from '../overlay/overlay.ts';
 import { CONTROL_PREFIX } from '../control/control.ts';

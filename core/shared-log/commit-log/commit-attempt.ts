@@ -6,7 +6,7 @@ import type { ObjectStore } from '../../ports/object-store.ts';
 import { sinceMs, type Stamp, stampOf } from '../../ports/stamp.ts';
 import { UNDECIDED_WAIT_FIRST_MS, UNDECIDED_WAIT_MAX_MS } from '../api.ts';
 import { type Commit, type CommitObject, decodeCommitObject } from '../format/commit-object.ts';
-import { commitKey } from '../format/keys.ts';
+import { commitKey } from '../format/object-keys.ts';
 import type { Look } from '../head/head.ts';
 
 interface AttemptWorld {

@@ -10,7 +10,7 @@ import { checkedOptions } from '../../scavenge/launch/launch.ts';
 import { flag, moment, optional, record, uuid, whole, wrongText } from '../../base/shape.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import type { ObjectWorld } from '../api.ts';
-import { newUuid } from '../format/keys.ts';
+import { newUuid } from '../format/object-keys.ts';
 import { newestManifest, type ObjectManifest, type ObjectScavengeProgress } from '../format/manifest.ts';
 
 /**

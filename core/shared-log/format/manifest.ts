@@ -8,12 +8,12 @@ import { firstOfKind, isOfKind } from '../../ports/object-kinds.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import type { ScavengePoint } from '../../ports/scavenge-state.ts';
 import type { ResumedPoint, ScavengePhase } from '../../scavenge/api.ts';
-import { DATABASE_FOLDER } from '../../scavenge/format/files.ts';
+import { DATABASE_FOLDER } from '../../scavenge/format/scavenge-files.ts';
 import { also, flag, hexDigits, listOf, moment, oneOf, optional, orNull, record, text, uuid, whole, words, wrongText } from '../../base/shape.ts';
 import type { Shape } from '../../base/shape.ts';
 import { decodeText, encodeText } from '../../base/text.ts';
 import { LOADS_MAX, UNDECIDED_WAIT_FIRST_MS, UNDECIDED_WAIT_MAX_MS } from '../api.ts';
-import { COMMITS, FILES, manifestKey, manifestNumberOf, MANIFESTS } from './keys.ts';
+import { COMMITS, FILES, manifestKey, manifestNumberOf, MANIFESTS } from './object-keys.ts';
 
 /**
  * What makes files on object storage real: the newest manifest names all of them, and the commit number at which the tail

@@ -6,7 +6,7 @@ import { sinceMs, type Stamp, stampOf } from '../../ports/stamp.ts';
 import type { CommittedRecords } from '../../streams/streams.ts';
 import { LOADS_MAX, type ObjectWorld } from '../api.ts';
 import { Carry, type Commit, decodeCommitObject } from '../format/commit-object.ts';
-import { commitKey } from '../format/keys.ts';
+import { commitKey } from '../format/object-keys.ts';
 import { newestManifest, newestManifestNumber, type ObjectManifest, readManifest } from '../format/manifest.ts';
 
 export type LastCommit = Pick<Commit, 'number' | 'end' | 'nonce'>;

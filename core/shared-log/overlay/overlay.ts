@@ -8,7 +8,7 @@ import type { Storage } from '../../ports/storage.ts';
 import { CACHE_DEFAULT_BYTES, LOADS_MAX, type ObjectLogOptions, type ObjectWorld, TAIL_BYTES_MAX, TAIL_COMMITS_MAX } from '../api.ts';
 import { newestManifest, newestManifestNumber, type ObjectManifest } from '../format/manifest.ts';
 import { listTail, readTail } from '../tail/tail.ts';
-import { ObjectStorage } from '../tick/storage.ts';
+import { ObjectStorage } from '../tick/tick-storage.ts';
 import { TickLog } from '../tick/tick-log.ts';
 
 /** Bytes copied at once of the chunk that is being filled. */

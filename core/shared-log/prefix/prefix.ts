@@ -2,7 +2,7 @@ import { isSkuaError, SkuaError } from '../../base/errors.ts';
 import { CHUNK_SIZE_MAX_BYTES, CHUNK_SIZE_MIN_BYTES } from '../../log/format/chunk-format.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import { CHUNK_SIZE_DEFAULT_BYTES, type ObjectLogOptions, type ObjectWorld } from '../api.ts';
-import { newUuid, PROBE_PREFIX } from '../format/keys.ts';
+import { newUuid, PROBE_PREFIX } from '../format/object-keys.ts';
 import { createManifest, newestManifest, type ObjectManifest } from '../format/manifest.ts';
 
 /** Creates of one key that race in a probe; exactly one may win. */

@@ -3,7 +3,7 @@ import { pageOfKind } from '../../ports/object-kinds.ts';
 import { FAILURES_MAX, type SharedFailures } from '../../ports/shared-failures.ts';
 import { encodeText } from '../../base/text.ts';
 import type { ObjectWorld } from '../api.ts';
-import { FAILURES, FAILURES_PREFIX } from '../format/keys.ts';
+import { FAILURES, FAILURES_PREFIX } from '../format/object-keys.ts';
 
 const MINUTE_MS = 60_000;
 /**

@@ -1,7 +1,7 @@
 import { firstOfKind, isOfKind, listKind, type OnStrangers } from '../../ports/object-kinds.ts';
 import type { ObjectInfo, ObjectStore } from '../../ports/object-store.ts';
 import type { ObjectWorld } from '../api.ts';
-import { commitKey, commitNumberOf, COMMITS, FAILURES, FILES, manifestNumberOf, MANIFESTS } from '../format/keys.ts';
+import { commitKey, commitNumberOf, COMMITS, FAILURES, FILES, manifestNumberOf, MANIFESTS } from '../format/object-keys.ts';
 import { keysOf, type ObjectErasure, type ObjectManifest, readManifest } from '../format/manifest.ts';
 import type { LogList } from '../tail/tail.ts';
 import { CONTROL, isOldNote } from '../control/control.ts';

@@ -5,7 +5,7 @@ import type { ObjectInfo, ObjectStore } from '../../ports/object-store.ts';
 import { CARRY_SPAN_COMMITS, type ObjectWorld, TAIL_COMMITS_MAX, TAIL_READS_MAX } from '../api.ts';
 import { type Commit, decodeCommitObject } from '../format/commit-object.ts';
 import { type Stamp, stampOf } from '../../ports/stamp.ts';
-import { commitKey, commitNumberOf, COMMITS } from '../format/keys.ts';
+import { commitKey, commitNumberOf, COMMITS } from '../format/object-keys.ts';
 
 /** The tail of a log: the commits that no manifest has taken in yet, as they are listed and read. */
 

@@ -12,7 +12,7 @@ import type { StreamHasher } from '../../base/stream-hash.ts';
 import { FloorSearch, Lookup, runSearch, StreamKey } from '../../streams/lookup/lookup.ts';
 import { POINTS_STREAM } from '../../streams/format/names.ts';
 import { INDEX_CACHE_DEPTH_DEFAULT, type ObjectWorld } from '../api.ts';
-import type { ObjectStorage } from './storage.ts';
+import type { ObjectStorage } from './tick-storage.ts';
 import type { TickLog } from './tick-log.ts';
 
 /** The tables but the largest are merged into one, and into the largest one when they have more than this part of its bytes. */

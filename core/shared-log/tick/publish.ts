@@ -7,9 +7,9 @@ import { ChunkProof } from '../../log/format/chunk-proof.ts';
 import type { StorageFile } from '../../ports/storage.ts';
 import { encodeBase64 } from '../../base/base64.ts';
 import type { ObjectWorld } from '../api.ts';
-import { newFileKey } from '../format/keys.ts';
+import { newFileKey } from '../format/object-keys.ts';
 import { createManifest, type DroppedObject, INLINE_BYTES_MAX, keysOf, type ObjectChunk, type ObjectErasure, type ObjectFile, type ObjectManifest, type ObjectOngoing, type ObjectPoints, type ObjectScavenge, type ObjectSegment } from '../format/manifest.ts';
-import type { ObjectStorage } from './storage.ts';
+import type { ObjectStorage } from './tick-storage.ts';
 import { STATE_PATH } from './scavenge-slice.ts';
 import type { TickLog } from './tick-log.ts';
 

@@ -13,7 +13,7 @@ import { type ActiveRun, checkedOptions, launchRun } from '../../scavenge/launch
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import type { ObjectWorld } from '../api.ts';
 import { newestManifestNumber, type ObjectScavenge, type ObjectScavengeProgress } from '../format/manifest.ts';
-import type { ObjectStorage } from './storage.ts';
+import type { ObjectStorage } from './tick-storage.ts';
 import { derivedId, stopKey } from '../control/control.ts';
 import type { TickLog } from './tick-log.ts';
 

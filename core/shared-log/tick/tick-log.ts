@@ -10,7 +10,7 @@ import type { ObjectStore } from '../../ports/object-store.ts';
 import { fileClosed, fileReadOnly, type Storage, type StorageFile } from '../../ports/storage.ts';
 import type { ObjectChunk, ObjectManifest, ObjectOngoing, ObjectSegment } from '../format/manifest.ts';
 import { BaseFile, BaseHandle, type BasePart } from './storage-base.ts';
-import type { ObjectStorage } from './storage.ts';
+import type { ObjectStorage } from './tick-storage.ts';
 
 /** Bytes copied at once when a chunk is completed. */
 const COPY_BYTES = 1_048_576;

@@ -9,14 +9,14 @@ import type { Storage } from '../../ports/storage.ts';
 import { DEFAULT_CONFIG, type ScavengeConfig, type ScavengeStore } from '../../scavenge/api.ts';
 import type { StreamHasher } from '../../base/stream-hash.ts';
 import { CACHE_DEFAULT_BYTES, FRESH_DEFAULT_MS, type ObjectLogOptions, type ObjectWorld, REMOVE_AFTER_DEFAULT_MS } from '../api.ts';
-import { manifestNumberOf, newUuid } from '../format/keys.ts';
+import { manifestNumberOf, newUuid } from '../format/object-keys.ts';
 import { newestManifestNumber, type ObjectManifest, type ObjectPoints, type ObjectScavenge, readManifest } from '../format/manifest.ts';
 import { listLog, type LogList, listTail, readTail, type Tail } from '../tail/tail.ts';
 import { indexLog, lastPoint, openIndex, settleTables, type TickIndexParts } from './compaction.ts';
 import { requestedScavenge } from '../control/control.ts';
 import { publish } from './publish.ts';
 import { runSlice, SCAVENGE_STATE_BYTES_MAX, tellOfEnd, tellOfErasure } from './scavenge-slice.ts';
-import { ObjectStorage } from './storage.ts';
+import { ObjectStorage } from './tick-storage.ts';
 import { type Ages, agesOf, erasureOf, listManifests, Sweep, type Swept } from '../sweep/sweep.ts';
 import { TickLog } from './tick-log.ts';
 

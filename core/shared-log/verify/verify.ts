@@ -10,11 +10,11 @@ import type { VerifyFinding, VerifyProgress } from '../../integrity/api.ts';
 import { verifyDirectory, type VerifySummary } from '../../integrity/integrity.ts';
 import type { ObjectLogOptions, ObjectWorld } from '../api.ts';
 import { decodeCommitObject } from '../format/commit-object.ts';
-import { commitKey, commitNumberOf, COMMITS, FILES, manifestNumberOf } from '../format/keys.ts';
+import { commitKey, commitNumberOf, COMMITS, FILES, manifestNumberOf } from '../format/object-keys.ts';
 import { decodeManifest, newestManifestNumber, type ObjectManifest } from '../format/manifest.ts';
 import { STATE_PATH } from '../tick/scavenge-slice.ts';
 import { listManifests } from '../sweep/sweep.ts';
-import { FETCH_BYTES, FETCHES_MAX } from '../files/block-line.ts';
+import { FETCH_BYTES, FETCHES_MAX } from '../files/read-ahead.ts';
 import { openOverlay } from '../overlay/overlay.ts';
 
 const CHECKPOINT_BYTES = 8;

@@ -12,8 +12,8 @@ import type { Digests } from '../../ports/digests.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Storage } from '../../ports/storage.ts';
-import { isProofName, PROOF_FOLDER } from '../../integrity/format/layout.ts';
-import { DATABASE_FOLDER } from '../../scavenge/format/files.ts';
+import { isProofName, PROOF_FOLDER } from '../../integrity/format/chain-layout.ts';
+import { DATABASE_FOLDER } from '../../scavenge/format/scavenge-files.ts';
 import { ensureNodeId } from '../format/node-id.ts';
 import { StorageSource, type BackupSource, type Snapshot, type SnapshotCheckpoints, type SnapshotFile, type SnapshotKind } from '../source/source.ts';
 

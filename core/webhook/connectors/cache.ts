@@ -1,8 +1,8 @@
 import type { SkuaError } from '../../base/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import type { ActiveConnector, ActiveConnectors, Drain } from '../api.ts';
-import type { Activation, ConnectorRecord } from './events.ts';
-import type { ConnectorStreams, LoadedConnector } from './streams.ts';
+import type { Activation, ConnectorRecord } from './connector-events.ts';
+import type { ConnectorStreams, LoadedConnector } from './connector-streams.ts';
 
 /** A connector as this instance knows it: valid while `version` is the last number of its stream. */
 export interface Entry extends LoadedConnector {

@@ -3,15 +3,15 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SealedSecrets } from '../../security/api.ts';
 import type { Settings } from '../api.ts';
-import { quoted } from './validation.ts';
-import type { Validator } from './validation.ts';
+import { quoted } from './connector-validation.ts';
+import type { Validator } from './connector-validation.ts';
 import type { ConnectorCache, Entry } from './cache.ts';
-import { activating, created, DEACTIVATING, deleted, failed, reconfigured, renamed, RUNNING, stateChanged, STOPPED } from './events.ts';
-import type { ConnectorError, ConnectorEvent, ConnectorRecord } from './events.ts';
-import { openSecrets, sealSecrets } from './secrets.ts';
+import { activating, created, DEACTIVATING, deleted, failed, reconfigured, renamed, RUNNING, stateChanged, STOPPED } from './connector-events.ts';
+import type { ConnectorError, ConnectorEvent, ConnectorRecord } from './connector-events.ts';
+import { openSecrets, sealSecrets } from './connector-secrets.ts';
 import { shown } from '../format/settings-shape.ts';
-import { changing } from './streams.ts';
-import type { ConnectorStreams } from './streams.ts';
+import { changing } from './connector-streams.ts';
+import type { ConnectorStreams } from './connector-streams.ts';
 
 /** gRPC codes, as `errorDetails` has them. */
 const INVALID_ARGUMENT = 3;

@@ -8,12 +8,12 @@ import type { EventStore } from '../../streams/api.ts';
 import type { ActiveConnectors, Drain, Connector, Connectors, Settings, TestInput, TestResult } from '../api.ts';
 import { ConnectorCache, isConnectorId } from './cache.ts';
 import { ConnectorCommands } from './commands.ts';
-import type { Activation, ConnectorRecord } from './events.ts';
-import { maskSecrets } from './secrets.ts';
+import type { Activation, ConnectorRecord } from './connector-events.ts';
+import { maskSecrets } from './connector-secrets.ts';
 import type { ListedAccess } from '../writer.ts';
-import { ConnectorStreams } from './streams.ts';
-import { checkConnectorId, nameOf, quoted, Validator } from './validation.ts';
-import { INSTANCE_TYPE } from './settings.ts';
+import { ConnectorStreams } from './connector-streams.ts';
+import { checkConnectorId, nameOf, quoted, Validator } from './connector-validation.ts';
+import { INSTANCE_TYPE } from './connector-settings.ts';
 
 /**
  * The connectors of a store. All that is known of one stands as events in `$connectors/{id}`, and the ids that were ever

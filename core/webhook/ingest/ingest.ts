@@ -13,8 +13,8 @@ import { challengeOf } from './challenge.ts';
 import { deliveryEventId, uuidText } from './delivery.ts';
 import {
   ACCEPTED, CALL_DURATION, CALLS, CLIENT_GONE, confirmed, FULL, Intake, NOT_ACTIVE, refused, refusedByScript, SECRET_MATCHES, STOPPING,
-} from './intake.ts';
-import type { Admission, Verdict } from './intake.ts';
+} from './call-intake.ts';
+import type { Admission, Verdict } from './call-intake.ts';
 import type { Delivery } from './delivery.ts';
 import { PIPELINE_LIMITS } from './pipeline.ts';
 import type { PipelineLimits, WriteOutcome } from './pipeline.ts';

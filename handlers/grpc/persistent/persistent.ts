@@ -3,15 +3,15 @@ import type { ConnectionInfo, GroupInfo, PersistentSubscriptions } from '../../.
 import type { AuditAction } from '../../../core/ports/audit.ts';
 import { noteForAudit } from '../../http/context.ts';
 import type { App } from '../../http/context.ts';
-import { ACTIONS, create, remove, replayParked, truncateParked, update } from '../../persistent/changes.ts';
-import type { Group } from '../../persistent/changes.ts';
+import { ACTIONS, create, remove, replayParked, truncateParked, update } from '../../persistent/group-changes.ts';
+import type { Group } from '../../persistent/group-changes.ts';
 import { streaming, unary } from '../call.ts';
 import type { GrpcCall, GrpcMethod, GrpcService, MethodRule } from '../call.ts';
 import { PersistentSubscriptionsService } from '../messages/persistent-subscriptions.ts';
 import type { CreateReq, DeleteReq, GetInfoReq, GetInfoResp, ListReq, ListResp, ReplayParkedReq, SubscriptionInfo, SubscriptionInfoConnectionInfo, UpdateReq } from '../messages/persistent-subscriptions.ts';
 import { MalformedMessage } from '../messages/wire.ts';
-import { read } from './read.ts';
-import { filterOf, groupOf, labelOf, settingsOf, startOf, streamOf } from './settings.ts';
+import { read } from './read-group.ts';
+import { filterOf, groupOf, labelOf, settingsOf, startOf, streamOf } from './group-settings.ts';
 
 const { methods, name } = PersistentSubscriptionsService;
 const EMPTY = {};

@@ -3,7 +3,7 @@ import type { NodeAddress } from '../../../core/ports/nodes.ts';
 import { isAnonymous } from '../../../core/base/principal.ts';
 import { GrpcError, STATUS } from '../call.ts';
 import type { GrpcCall, GrpcEnding } from '../call.ts';
-import { notLeader } from '../errors.ts';
+import { notLeader } from '../grpc-errors.ts';
 import { writeAccessDeniedErrorDetails, writeNotLeaderNodeErrorDetails } from '../messages/errors-kurrent.ts';
 import {
   writeAppendConsistencyViolationErrorDetails, writeAppendRecordSizeExceededErrorDetails, writeAppendTransactionSizeExceededErrorDetails, writeStreamAlreadyInAppendSessionErrorDetails, writeStreamDeletedErrorDetails,

@@ -3,14 +3,14 @@ import { ANY, NO_STREAM, STREAM_EXISTS } from '../../../core/streams/api.ts';
 import { encodeText } from '../../../core/base/text.ts';
 import type { App } from '../../http/context.ts';
 import { STATUS } from '../call.ts';
-import { isNotLeader } from '../errors.ts';
+import { isNotLeader } from '../grpc-errors.ts';
 import { encode, NO_BYTES, writeNothing } from '../messages/wire.ts';
 import type { Writer } from '../messages/wire.ts';
 import { writeBadRequest, writeMaximumAppendEventSizeExceeded, writeMaximumAppendSizeExceeded, writeStreamDeleted, writeWrongExpectedVersion } from '../messages/shared.ts';
 import type { WrongExpectedVersion } from '../messages/shared.ts';
 import type { BatchAppendRespStatus } from '../messages/streams.ts';
 import { conflictOf } from './expectation.ts';
-import { eventTooLarge } from './limits.ts';
+import { eventTooLarge } from './stream-limits.ts';
 import { faultOf } from './proposed.ts';
 
 /** How an append of a batch call fails. */

@@ -7,8 +7,8 @@ import type { ReadReqOptionsAllOptions, ReadReqOptionsFilterOptions, ReadReqOpti
 import { ALL_ONES, frame } from '../messages/wire.ts';
 import { filterOf } from './filter.ts';
 import { unhandled } from './proposed.ts';
-import { joined, PAGE_BYTES, PAGE_EVENTS } from './reply.ts';
-import type { Reply } from './reply.ts';
+import { joined, PAGE_BYTES, PAGE_EVENTS } from './read-reply.ts';
+import type { Reply } from './read-reply.ts';
 
 export interface StreamRead {
   readonly isForward: boolean;

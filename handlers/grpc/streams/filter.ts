@@ -1,7 +1,7 @@
 import { isSkuaError, SkuaError } from '../../../core/base/errors.ts';
 import type { AllFilter, CheckpointRule } from '../../../core/streams/api.ts';
 import type { App } from '../../http/context.ts';
-import { FILTER_PREFIXES_MAX } from '../../streams/all.ts';
+import { FILTER_PREFIXES_MAX } from '../../streams/all-stream.ts';
 import { expressionOf } from '../../streams/expression.ts';
 import { GrpcError, STATUS } from '../call.ts';
 import type { ReadReqOptionsFilterOptions } from '../messages/streams.ts';

@@ -3,7 +3,7 @@ import { isSkuaError } from '../../../core/base/errors.ts';
 import type { User, Users } from '../../../core/security/api.ts';
 import { noteForAudit } from '../../http/context.ts';
 import type { Access, App } from '../../http/context.ts';
-import { changePassword, create, mayLookAt, update } from '../../users/changes.ts';
+import { changePassword, create, mayLookAt, update } from '../../users/user-changes.ts';
 import { GrpcError, send, serverStreaming, STATUS, unary } from '../call.ts';
 import type { GrpcCall, GrpcMethod, GrpcService, MethodShape } from '../call.ts';
 import { UsersService, writeDetailsResp } from '../messages/users.ts';

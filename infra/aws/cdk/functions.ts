@@ -6,9 +6,9 @@ import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { Construct } from 'constructs';
-import { HTTP_TIMEOUT_SECONDS, TICK_SECONDS, TICK_TIMEOUT_SECONDS } from '../limits.ts';
-import { grantLog, grantRemoval } from './storage.ts';
-import type { Backups } from './storage.ts';
+import { HTTP_TIMEOUT_SECONDS, TICK_SECONDS, TICK_TIMEOUT_SECONDS } from '../function-limits.ts';
+import { grantLog, grantRemoval } from './storage-construct.ts';
+import type { Backups } from './storage-construct.ts';
 
 const TICK_DISK_GIB = 2;
 

@@ -10,11 +10,11 @@ import { FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { CfnSubscription, Topic } from 'aws-cdk-lib/aws-sns';
 import type { Construct } from 'constructs';
-import { TICK_PERIOD_SECONDS } from '../limits.ts';
+import { TICK_PERIOD_SECONDS } from '../function-limits.ts';
 import { ADMIN_SEGMENTS } from '../paths.ts';
 import { createFunctions } from './functions.ts';
 import type { Functions } from './functions.ts';
-import { createBackups, createBucket } from './storage.ts';
+import { createBackups, createBucket } from './storage-construct.ts';
 
 interface SkuaStackProps extends StackProps {
   /** Folder with one bundle a function, as `npm run build` leaves it. */

@@ -1,14 +1,14 @@
 import { createAutoScavenge } from '../../../core/auto-scavenge/auto-scavenge.ts';
-import { DryRuns } from '../../../core/shared-log/foresight/foresight.ts';
+import { DryRuns } from '../../../core/shared-log/dry-runs/dry-runs.ts';
 import { createObjectNodes, OF_CLUSTER } from '../../../core/shared-log/control/control.ts';
 import { createApp } from '../../../handlers/app.ts';
-import { newTemporaryStorage } from '../../runtime/scratch.ts';
-import { createSchedule } from '../../schedule.ts';
+import { newTemporaryStorage } from '../../runtime/temporary-storage.ts';
+import { createSchedule } from '../../cron-schedule.ts';
 import { functionOf } from '../paths.ts';
-import { autoScavengeConfig, scavengeConfig } from './settings.ts';
+import { autoScavengeConfig, scavengeConfig } from './function-settings.ts';
 import { httpHandler } from './http-function.ts';
 import { commonContext, objectLogOptions, openedOrClosed, openFunctionStore, openSecurity } from './open-store.ts';
-import { openWebhooks } from './open-webhooks.ts';
+import { openWebhooks } from './function-webhooks.ts';
 import { SELF, TickedScavenger } from '../../runtime/scavengers.ts';
 
 /** What is asked of scavenges needs to know how the last tick left them. */

@@ -1,7 +1,7 @@
 import type { APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
 import { isSkuaError, SkuaError } from '../../../core/base/errors.ts';
 import type { Log } from '../../../core/ports/log.ts';
-import { outcomeOf, problemText } from '../../../handlers/http/problem.ts';
+import { outcomeOf, problemText } from '../../../handlers/http/problem-document.ts';
 import { commonHeaders } from '../../../handlers/http/reply.ts';
 import { ConfigError } from '../../runtime/config/option.ts';
 import { jsonLine } from '../../runtime/log-line.ts';

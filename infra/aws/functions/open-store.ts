@@ -9,15 +9,15 @@ import { layer, performWrite } from '../../../core/streams/layer/layer.ts';
 import type { AppContext } from '../../../handlers/http/context.ts';
 import { logLevelOf } from '../../runtime/config/options.ts';
 import { VERSION } from '../../runtime/version.ts';
-import { systemClock } from '../../clock.ts';
-import { nodeDigests } from '../../digests.ts';
-import { systemIds } from '../../ids.ts';
-import { nodeKeys } from '../../keys.ts';
-import { openObjects } from '../../objects/open.ts';
+import { systemClock } from '../../system-clock.ts';
+import { nodeDigests } from '../../node-digests.ts';
+import { systemIds } from '../../system-ids.ts';
+import { nodeKeys } from '../../node-keys.ts';
+import { openObjects } from '../../objects/open-objects.ts';
 import type { Call, FunctionLog } from './http-function.ts';
 import { addressOf, readBody, REQUEST_BODY_BYTES_MAX } from './request-of.ts';
-import { firstPasswordOf, readSettings } from './settings.ts';
-import type { FunctionSettings } from './settings.ts';
+import { firstPasswordOf, readSettings } from './function-settings.ts';
+import type { FunctionSettings } from './function-settings.ts';
 
 /** The store as every function has it, kept while its process lives. */
 export interface FunctionStore {

@@ -1,6 +1,6 @@
 import { SkuaError } from '../../../core/base/errors.ts';
 import { ANONYMOUS } from '../../../core/base/principal.ts';
-import { receiveWebhook, webhookFailure } from '../../../handlers/connectors/webhook.ts';
+import { receiveWebhook, webhookFailure } from '../../../handlers/connectors/webhook-routes.ts';
 import { PLAIN } from '../../../handlers/http/branches.ts';
 import { appOf } from '../../../handlers/http/context.ts';
 import type { App, AppContext, Branch, Call, Reply } from '../../../handlers/http/context.ts';
@@ -8,7 +8,7 @@ import { empty, webResponse } from '../../../handlers/http/reply.ts';
 import { functionOf } from '../paths.ts';
 import { httpHandler } from './http-function.ts';
 import { commonContext, openedOrClosed, openFunctionStore } from './open-store.ts';
-import { openWebhooks } from './open-webhooks.ts';
+import { openWebhooks } from './function-webhooks.ts';
 
 /** Where senders deliver. */
 export const handler = httpHandler({

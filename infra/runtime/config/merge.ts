@@ -1,5 +1,5 @@
 import { ConfigError } from './option.ts';
-import { commandLineName, environmentName } from './names.ts';
+import { commandLineName, environmentName } from './option-names.ts';
 import type { OptionGroup, OptionSpec } from './option.ts';
 import type { Given, Reading } from './sources.ts';
 import { shown } from './sources.ts';

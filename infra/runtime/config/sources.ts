@@ -1,6 +1,6 @@
 import { shown as shownText } from '../io.ts';
-import { commandLineName, ENVIRONMENT_PREFIX, environmentName } from './names.ts';
-import type { Found, Names } from './names.ts';
+import { commandLineName, ENVIRONMENT_PREFIX, environmentName } from './option-names.ts';
+import type { Found, Names } from './option-names.ts';
 import { isServiceVariable, REFERENCE_PREFIXES } from './reference.ts';
 
 const WORD = /^(--?|\/|)([a-z][a-z0-9_:-]*?)([+-]?)(?:=(.*))?$/is;

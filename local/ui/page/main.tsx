@@ -1,5 +1,5 @@
 import { render } from 'preact';
-import { loadSession } from './api/session.ts';
+import { loadSession } from './api/page-session.ts';
 import { applyTheme } from './lib/theme.ts';
 import { startRouter } from './lib/router.ts';
 import { startSampler } from './shell/sampler.ts';

@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact';
-import type { Need } from './api/session.ts';
+import type { Need } from './api/page-session.ts';
 import { match } from './lib/router.ts';
 import type { IconName } from './parts/icon.tsx';
 

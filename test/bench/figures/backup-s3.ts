@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CompleteMultipartUploadCommand, CreateMultipartUploadCommand, DeleteObjectCommand, S3Client, UploadPartCommand } from '@aws-sdk/client-s3';
 import type { CompletedPart } from '@aws-sdk/client-s3';
-import { openObjects } from '../../../infra/objects/open.ts';
+import { openObjects } from '../../../infra/objects/open-objects.ts';
 import { s3ForTests } from '../../support/s3/s3-for-tests.ts';
 import type { S3ForTests } from '../../support/s3/s3-for-tests.ts';
 import { alternate, row } from '../figure.ts';

@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { openObjects } from '../../../infra/objects/open.ts';
+import { openObjects } from '../../../infra/objects/open-objects.ts';
 import { startNode } from '../child.ts';
 import { BenchCluster, get, sharedPlace } from '../clusters.ts';
 import { EVENT_BYTES } from '../events.ts';

@@ -1,6 +1,6 @@
 import { ANY } from '../../../core/streams/api.ts';
-import { systemClock } from '../../../infra/clock.ts';
-import { openObjects } from '../../../infra/objects/open.ts';
+import { systemClock } from '../../../infra/system-clock.ts';
+import { openObjects } from '../../../infra/objects/open-objects.ts';
 import { s3ForTests } from '../../support/s3/s3-for-tests.ts';
 import { row } from '../figure.ts';
 import type { Figure } from '../figure.ts';

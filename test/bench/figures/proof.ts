@@ -5,7 +5,7 @@ import type { Server } from '../child.ts';
 import type { HashChain } from '../../../core/integrity/chain/chain.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
-import { systemClock } from '../../../infra/clock.ts';
+import { systemClock } from '../../../infra/system-clock.ts';
 import { newEvents } from '../events.ts';
 import { alternate, row } from '../figure.ts';
 import type { Figure, Row, Settings } from '../figure.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { brokenInvariant } from '../../../core/base/errors.ts';
-import { ReplicaHead, type ReplicaParts } from '../../../core/cluster/replica/copy-head.ts';
+import { ReplicaHead, type ReplicaParts } from '../../../core/cluster/replica/replica-head.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { stampOf } from '../../../core/ports/stamp.ts';
 import type { Commit } from '../../../core/shared-log/format/commit-object.ts';

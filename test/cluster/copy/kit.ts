@@ -13,7 +13,7 @@ import type { ScavengeStore } from '../../../core/scavenge/api.ts';
 import type { EventStoreInternals } from '../../../core/streams/streams.ts';
 import { encodeText } from '../../../core/base/text.ts';
 import { JOBS } from '../../../core/jobs/jobs.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 

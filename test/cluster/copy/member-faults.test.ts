@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { putI32 } from '../../../core/base/bytes.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
-import { commitKey } from '../../../core/shared-log/format/keys.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
+import { commitKey } from '../../../core/shared-log/format/object-keys.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
 import { ANY } from '../../../core/streams/api.ts';
 import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';

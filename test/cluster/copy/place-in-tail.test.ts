@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type LocatedCommit, locateInTail } from '../../../core/cluster/replica/place-in-tail.ts';
+import { type LocatedCommit, locateInTail } from '../../../core/cluster/replica/locate.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { CHUNK, groupAt, openTestLog } from '../../log/kit.ts';
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { readLogId, removeLogId, writeLogId } from '../../../core/cluster/replica/identity/identity.ts';
-import { prepareReplica } from '../../../core/cluster/replica/prepare-copy.ts';
-import { requestTruncation } from '../../../core/cluster/replica/cut-back.ts';
-import { clearForRestore } from '../../../core/backup/restore/directory.ts';
+import { prepareReplica } from '../../../core/cluster/replica/prepare-replica.ts';
+import { requestTruncation } from '../../../core/cluster/replica/truncate.ts';
+import { clearForRestore } from '../../../core/backup/restore/restore-directory.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { ANY } from '../../../core/streams/api.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
 import { eventsOf, newClock, setMetadata } from '../../shared-log/tick-kit.ts';
 import { readRawLog } from '../../scavenge/raw-log.ts';
 import { FaultyStorage } from '../../support/faulty-storage.ts';

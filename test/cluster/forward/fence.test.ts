@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Forwarded } from '../../../handlers/http/cluster.ts';
+import type { Forwarded } from '../../../handlers/http/cluster-feature.ts';
 import { forwardedText, NOT_LEADER_HEADER } from '../../../handlers/http/forwarded.ts';
 import { Patience } from '../../../core/cluster/patience/patience.ts';
 import { EpochFence } from '../../../local/cluster/fence.ts';

@@ -9,7 +9,7 @@ import { silentLog } from '../../../core/ports/log.ts';
 import type { Meter } from '../../../core/ports/meter.ts';
 import { createApp } from '../../../handlers/app.ts';
 import type { ClusterFeature } from '../../../handlers/http/context.ts';
-import type { Forwarder, ReplyParts, RequestParts } from '../../../handlers/http/cluster.ts';
+import type { Forwarder, ReplyParts, RequestParts } from '../../../handlers/http/cluster-feature.ts';
 import type { EventStore } from '../../../core/streams/api.ts';
 import { MEMBER_HEADER } from '../../../handlers/http/forwarded.ts';
 import { EpochFence } from '../../../local/cluster/fence.ts';

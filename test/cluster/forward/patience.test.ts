@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { UNFOLLOWED_MS, UNHEARD_MS } from '../../../core/cluster/ask-leader/ask-leader.ts';
-import type { RequestParts } from '../../../handlers/http/cluster.ts';
+import type { RequestParts } from '../../../handlers/http/cluster-feature.ts';
 import { batch, EVENTS, Members, newId, originOf, PATIENCE_MS, SECRET, silent, STREAMS } from './kit.ts';
 import type { TestMember } from './kit.ts';
 

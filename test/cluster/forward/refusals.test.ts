@@ -4,7 +4,7 @@ import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { createSecurity } from '../../../core/security/security.ts';
 import type { RunningSecurity } from '../../../core/security/security.ts';
-import { nodeKeys } from '../../../infra/keys.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
 import { basic } from '../../handlers/secured.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';

@@ -3,7 +3,7 @@ import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { createSecurity } from '../../../core/security/security.ts';
 import type { RunningSecurity } from '../../../core/security/security.ts';
-import { nodeKeys } from '../../../infra/keys.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
 import { fakePage } from '../../support/fake-page.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import { Members } from './kit.ts';

@@ -6,7 +6,7 @@ import { silentMeter } from '../../../core/ports/meter.ts';
 import { createSecurity } from '../../../core/security/security.ts';
 import type { RunningSecurity } from '../../../core/security/security.ts';
 import { ANY } from '../../../core/streams/api.ts';
-import { nodeKeys } from '../../../infra/keys.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
 import { FORWARDED_HEADER } from '../../../handlers/http/forwarded.ts';
 import { encodeText } from '../../../core/base/text.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { Feed } from '../../../core/cluster/membership/feed.ts';
-import type { MemberRecord } from '../../../core/cluster/membership/gossip.ts';
+import { Feed } from '../../../core/cluster/membership/commit-feed.ts';
+import type { MemberRecord } from '../../../core/cluster/membership/member-table.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import type { CommitsReply, Peers } from '../../../core/ports/peers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { MEMBERS_MAX } from '../../../core/cluster/membership/api.ts';
-import { checkGossip } from '../../../core/cluster/format/peers.ts';
-import { MemberTable } from '../../../core/cluster/membership/gossip.ts';
+import { checkGossip } from '../../../core/cluster/format/peer-messages.ts';
+import { MemberTable } from '../../../core/cluster/membership/member-table.ts';
 import { isSkuaError } from '../../../core/base/errors.ts';
 import { type Log, silentLog } from '../../../core/ports/log.ts';
 import type { GossipEntry } from '../../../core/ports/peers.ts';

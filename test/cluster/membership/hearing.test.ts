@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { MemberTable } from '../../../core/cluster/membership/gossip.ts';
-import { type LeaderViewContext, leaderViewOf, leaderByEpoch } from '../../../core/cluster/membership/hearing.ts';
+import { MemberTable } from '../../../core/cluster/membership/member-table.ts';
+import { type LeaderViewContext, leaderViewOf, leaderByEpoch } from '../../../core/cluster/membership/leader-view.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import type { Epoch, GossipEntry } from '../../../core/ports/peers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

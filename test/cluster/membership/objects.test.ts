@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { nodeObjectKey, type NodeNote, NODES_PREFIX, Registry } from '../../../core/cluster/membership/registry.ts';
+import { nodeObjectKey, type NodeNote, NODES_PREFIX, Registry } from '../../../core/cluster/membership/member-registry.ts';
 import { type Log, silentLog } from '../../../core/ports/log.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
 import { isKey } from '../../../core/ports/object-store.ts';

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { type ChunkTable, scanLog } from '../../../core/log/chunk-table/chunk-table.ts';
 import { PREPARE, PrepareFields, RecordFrame, parsePrepare, streamOf } from '../../../core/log/format/records.ts';
 import { verifyDirectory } from '../../../core/integrity/integrity.ts';
-import { VerifyRun } from '../../../core/integrity/verify/run.ts';
+import { VerifyRun } from '../../../core/integrity/verify/verify-run.ts';
 import { verifyChunks } from '../../../core/integrity/verify/verify-chunks.ts';
-import { systemClock } from '../../../infra/clock.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
+import { systemClock } from '../../../infra/system-clock.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
 import { SqliteScavengeStates } from '../../../infra/sqlite/scavenge-states.ts';
 

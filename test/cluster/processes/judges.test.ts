@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../../infra/clock.ts';
+import { systemClock } from '../../../infra/system-clock.ts';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
 import { openTestStore } from '../../support/test-store.ts';
 import { killEvent } from '../../support/kill-writer.ts';

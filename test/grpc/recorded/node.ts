@@ -9,7 +9,7 @@ import { streamHasher } from '../../../core/base/stream-hash.ts';
 import { createGrpc } from '../../../handlers/grpc.ts';
 import type { Grpc } from '../../../handlers/grpc.ts';
 import { expressionOf } from '../../../handlers/streams/expression.ts';
-import { nodeKeys } from '../../../infra/keys.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
 import { contextOf } from '../../support/app-context.ts';
 import { RECORDED_ENDPOINT } from '../../support/exchanges.ts';
 import { FakeNode } from '../../support/fake-node.ts';

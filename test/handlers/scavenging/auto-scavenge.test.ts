@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/base/errors.ts';
 import type { ErrorCode } from '../../../core/base/errors.ts';
-import { AUTO_SCAVENGE_ROUTES, SCHEDULE_BODY_BYTES_MAX } from '../../../handlers/scavenging/auto-scavenge.ts';
+import { AUTO_SCAVENGE_ROUTES, SCHEDULE_BODY_BYTES_MAX } from '../../../handlers/scavenging/auto-scavenge-routes.ts';
 import type { FlatContext } from '../../support/app-context.ts';
 import { FakeAutoScavenge, STATUSES } from '../../support/fake-auto-scavenge.ts';
 import { AS, LogLines, secured } from '../secured.ts';

@@ -6,7 +6,7 @@ import { decodeText, encodeText } from '../../../core/base/text.ts';
 import { timestampText } from '../../../core/base/time.ts';
 
 import { JsonBytes, written } from '../../../handlers/http/json-bytes.ts';
-import { isOnePiece, writeLine, writeLinePieces } from '../../../handlers/streams/feed.ts';
+import { isOnePiece, writeLine, writeLinePieces } from '../../../handlers/streams/atom-feed.ts';
 import { numberText } from '../../../handlers/http/url.ts';
 import { bySize } from '../../support/run-size.ts';
 

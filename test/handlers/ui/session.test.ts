@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { AuditEntry } from '../../../core/ports/audit.ts';
 import { ownEntry } from '../../../core/ports/audit.ts';
-import { ARRIVING_LOGINS_MAX } from '../../../handlers/ui/session.ts';
+import { ARRIVING_LOGINS_MAX } from '../../../handlers/ui/ui-session.ts';
 import { fakePage } from '../../support/fake-page.ts';
 import { FAKE_FAILURES_MAX } from '../../support/fake-security.ts';
 import type { FlatContext } from '../../support/app-context.ts';

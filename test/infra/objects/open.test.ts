@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { openObjects, parseLocation } from '../../../infra/objects/open.ts';
+import { openObjects, parseLocation } from '../../../infra/objects/open-objects.ts';
 
 test('a place is a bucket or a directory', () => {
   expect(parseLocation('s3://bucket/pre/fix/')).toEqual({ kind: 's3', bucket: 'bucket', prefix: 'pre/fix', endpoint: null, region: null });
@@ -40,7 +40,7 @@ test('the S3 SDK is loaded by a bucket and by nothing else', async () => {
     import { registerHooks } from 'node:module';
     let isLoaded = false;
     registerHooks({ load(url, context, next) { isLoaded ||= url.includes('@aws-sdk'); return next(url, context); } });
-    const { openObjects } = await import(${JSON.stringify(new URL('../../../infra/objects/open.ts', import.meta.url).href)});
+    const { openObjects } = await import(${JSON.stringify(new URL('../../../infra/objects/open-objects.ts', import.meta.url).href)});
     const objects = await openObjects(${place});
     await objects.close();
     console.log(isLoaded);`;

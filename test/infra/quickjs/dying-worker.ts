@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { FromWorker, SandboxSetup, ToWorker } from '../../../infra/quickjs/messages.ts';
-import { ThreadSignal } from '../../../infra/quickjs/messages.ts';
+import type { FromWorker, SandboxSetup, ToWorker } from '../../../infra/quickjs/script-messages.ts';
+import { ThreadSignal } from '../../../infra/quickjs/script-messages.ts';
 
 /** A worker that skips every request, and ends in the middle of those whose text is `die`. */
 const signal = new ThreadSignal((workerData as SandboxSetup).signal);

@@ -9,7 +9,7 @@ import { build } from 'esbuild';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { RoutingResult } from '../../../core/ports/routing-sandbox.ts';
 import { PAUSE_MS, TIMEOUTS_IN_ROW_MAX } from '../../../infra/quickjs/connector-queue.ts';
-import type { ToWorker } from '../../../infra/quickjs/messages.ts';
+import type { ToWorker } from '../../../infra/quickjs/script-messages.ts';
 import type { QuickJsSandbox } from '../../../infra/quickjs/quickjs-sandbox.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { LIMITS, callOf, quickJsSandbox } from './sandbox-for-tests.ts';
@@ -168,7 +168,7 @@ if (RUNS_FIXED) describe('threads', () => {
 
   test('a worker that was bundled needs nothing beside it', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'skua-sandbox-'));
-    await build({ entryPoints: [fileURLToPath(new URL('../../../infra/quickjs/worker.ts', import.meta.url))], outfile: join(folder, 'worker.mjs'), bundle: true, platform: 'node', format: 'esm', target: 'node24', logLevel: 'silent' });
+    await build({ entryPoints: [fileURLToPath(new URL('../../../infra/quickjs/script-worker.ts', import.meta.url))], outfile: join(folder, 'worker.mjs'), bundle: true, platform: 'node', format: 'esm', target: 'node24', logLevel: 'silent' });
     sandbox = quickJsSandbox({}, { workerUrl: pathToFileURL(join(folder, 'worker.mjs')) });
     expect(await callOf(sandbox, GOOD)).toMatchObject({ kind: 'routed' });
     await sandbox.close();

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { systemThreadCpuMs, threadCpuMs } from '../../../infra/quickjs/messages.ts';
+import { systemThreadCpuMs, threadCpuMs } from '../../../infra/quickjs/script-messages.ts';
 
 /** Both are read one behind the other; the system brings its own account up to date at least this often. */
 const APART_MS = 20;

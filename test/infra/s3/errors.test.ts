@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ErrorCode } from '../../../core/base/errors.ts';
-import { s3Failure } from '../../../infra/s3/errors.ts';
+import { s3Failure } from '../../../infra/s3/s3-errors.ts';
 import { errorOf, SECRET, startBench, text } from './tools.ts';
 import type { Bench } from './tools.ts';
 

@@ -2,8 +2,8 @@ import { isSkuaError } from '../../../core/base/errors.ts';
 import type { SkuaError } from '../../../core/base/errors.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import type { ObjectLocation, ObjectStore } from '../../../core/ports/object-store.ts';
-import { openObjects } from '../../../infra/objects/open.ts';
-import type { S3ObjectsOptions } from '../../../infra/s3/objects.ts';
+import { openObjects } from '../../../infra/objects/open-objects.ts';
+import type { S3ObjectsOptions } from '../../../infra/s3/s3-objects.ts';
 import { InProcessS3 } from '../../support/s3/in-process-s3.ts';
 
 export const BUCKET = 'bucket';

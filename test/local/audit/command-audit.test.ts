@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SkuaError } from '../../../core/base/errors.ts';
 import { withAudit } from '../../../local/audit/command-audit.ts';
-import { backupPruneCommand, restoreCommand } from '../../../local/commands/backup.ts';
+import { backupPruneCommand, restoreCommand } from '../../../local/commands/backup-command.ts';
 import { EXIT } from '../../../infra/runtime/io.ts';
 import { FakeIo } from '../support.ts';
 

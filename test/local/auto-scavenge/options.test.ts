@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { nodeKeys } from '../../../infra/keys.ts';
-import { nodeLicence, offReason } from '../../../local/auto-scavenge/open.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
+import { nodeLicence, offReason } from '../../../local/auto-scavenge/open-auto-scavenge.ts';
 import { LicenceIssuer } from '../../support/licence-issuer.ts';
 import { load, problems } from '../config/support.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { runTicks, TICK_MS_MAX, TICK_PERIOD_MS } from '../../../local/auto-scavenge/open.ts';
+import { runTicks, TICK_MS_MAX, TICK_PERIOD_MS } from '../../../local/auto-scavenge/open-auto-scavenge.ts';
 import { LogLines } from '../../handlers/secured.ts';
 import { FakeAutoScavenge } from '../../support/fake-auto-scavenge.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

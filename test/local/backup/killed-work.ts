@@ -2,11 +2,11 @@ import { copyFiles } from '../../../core/backup/copy/copy.ts';
 import { restoreCopy } from '../../../core/backup/restore-copy/restore-copy.ts';
 import { snapshotOfDirectory } from '../../../core/store/snapshot/snapshot.ts';
 import { silentLog } from '../../../core/ports/log.ts';
-import { systemClock } from '../../../infra/clock.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
+import { systemClock } from '../../../infra/system-clock.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
 import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
-import { systemIds } from '../../../infra/ids.ts';
-import { withRestoreWorld } from '../../../local/backup/world.ts';
+import { systemIds } from '../../../infra/system-ids.ts';
+import { withRestoreWorld } from '../../../local/backup/backup-world.ts';
 import { FakeIo } from '../support.ts';
 
 /** A process that copies or restores and kills itself at the n-th change of a name: `node killed-work.ts WHAT FROM TO N`. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ManifestSummary } from '../../../core/backup/format/manifest.ts';
+import type { ManifestSummary } from '../../../core/backup/format/snapshot-manifest.ts';
 import { NodeBackups } from '../../../core/backup/backups/backups.ts';
 import type { BackupRequest, NodeBackupsParts } from '../../../core/backup/backups/backups.ts';
 import { RepositoryWatch, runBackupSchedule, Shipping } from '../../../core/backup/background/background.ts';
@@ -7,7 +7,7 @@ import type { Repository } from '../../../core/backup/repository/api.ts';
 import type { ShipOutcome } from '../../../core/backup/shipper/shipper.ts';
 import { SkuaError } from '../../../core/base/errors.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
-import { createSchedule } from '../../../infra/schedule.ts';
+import { createSchedule } from '../../../infra/cron-schedule.ts';
 import { LogLines } from '../../handlers/secured.ts';
 import { FakeBackups } from '../../support/backup/fake-backups.ts';
 import { FakeAutoScavenge, STATUSES } from '../../support/fake-auto-scavenge.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectStatus, NodeClient } from '../../../local/cli/node-client.ts';
-import { COMMANDS } from '../../../local/commands/all.ts';
+import { COMMANDS } from '../../../local/commands/all-commands.ts';
 import { issue, issueNode, issueRoot } from '../../support/certificates.ts';
 import type { Issued } from '../../support/certificates.ts';
 import { runBy } from '../run.ts';

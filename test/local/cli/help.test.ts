@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { runProgram } from '../../../local/cli/run.ts';
-import { COMMANDS } from '../../../local/commands/all.ts';
+import { runProgram } from '../../../local/cli/run-command.ts';
+import { COMMANDS } from '../../../local/commands/all-commands.ts';
 import { FakeIo } from '../support.ts';
-import { commandLineName } from '../../../infra/runtime/config/names.ts';
+import { commandLineName } from '../../../infra/runtime/config/option-names.ts';
 import { OPTIONS } from '../../../infra/runtime/config/options.ts';
 
 const startOptions = Object.entries(OPTIONS).filter(([, option]) => !option.isEnvironmentOnly).map(([name]) => commandLineName(name).slice(2));

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { COMMANDS } from '../../../local/commands/all.ts';
+import { COMMANDS } from '../../../local/commands/all-commands.ts';
 import { bySize } from '../../support/run-size.ts';
 import { ran, startedNode } from '../spawn.ts';
 import type { Started } from '../spawn.ts';

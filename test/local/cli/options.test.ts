@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { defineCommand } from '../../../local/cli/command.ts';
 import type { ExitCode } from '../../../infra/runtime/io.ts';
 import { address, flag, integer, text, texts } from '../../../infra/runtime/command-options.ts';
-import { parseArguments } from '../../../local/cli/run.ts';
+import { parseArguments } from '../../../local/cli/run-command.ts';
 import { didYouMean, editDistance, UsageError } from '../../../infra/runtime/failure.ts';
 
 const command = defineCommand({

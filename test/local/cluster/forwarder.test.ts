@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ClusterMember } from '../../../core/cluster/api.ts';
 import { silentLog } from '../../../core/ports/log.ts';
-import type { RequestParts } from '../../../handlers/http/cluster.ts';
+import type { RequestParts } from '../../../handlers/http/cluster-feature.ts';
 import { PeerForwarder } from '../../../local/cluster/forwarder.ts';
 import { PeerClient } from '../../../local/cluster/peer-client.ts';
 import { proxySide, TrustedProxies } from '../../../local/http/client-address.ts';
-import { toResponse } from '../../../local/http/reply.ts';
-import { connectionOf, rawHeadersOf, readBody, socketOf } from '../../../local/http/request.ts';
+import { toResponse } from '../../../local/http/send-reply.ts';
+import { connectionOf, rawHeadersOf, readBody, socketOf } from '../../../local/http/http-request.ts';
 import { startServer } from '../../../local/http/server.ts';
 import { EVENTS, Members, newId, SECRET } from '../../cluster/forward/kit.ts';
 

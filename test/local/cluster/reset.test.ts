@@ -8,7 +8,7 @@ import { FilesystemStorage } from '../../../infra/fs/filesystem-storage.ts';
 import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
 import { append, CHUNK_BYTES } from '../../backup/copy-kit.ts';
 import { worldOf } from '../../shared-log/setup.ts';
-import { systemClock } from '../../../infra/clock.ts';
+import { systemClock } from '../../../infra/system-clock.ts';
 import { IS_LONG_RUN } from '../../support/run-size.ts';
 import { openTestStore } from '../../support/test-store.ts';
 import type { Ended } from '../spawn.ts';

@@ -6,7 +6,7 @@ import type { NodeAddress } from '../../../core/ports/nodes.ts';
 import { identityProblem } from '../../../local/cluster/peer-agent.ts';
 import { PeerClient } from '../../../local/cluster/peer-client.ts';
 import type { PeerReply } from '../../../local/cluster/peer-exchange.ts';
-import { peerOf, socketOf } from '../../../local/http/request.ts';
+import { peerOf, socketOf } from '../../../local/http/http-request.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
 import type { CertificateSet } from '../../../local/tls/certificate-set.ts';
 import { loadCertificates } from '../../../local/tls/load-certificates.ts';

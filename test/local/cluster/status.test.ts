@@ -2,11 +2,11 @@ import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { runProgram } from '../../../local/cli/run.ts';
+import { runProgram } from '../../../local/cli/run-command.ts';
 import { isWhole, statusOf } from '../../../local/cluster/gossip-client.ts';
 import type { GossipDocument, MemberDocument } from '../../../local/cluster/gossip-client.ts';
-import { clusterStatusCommand } from '../../../local/commands/cluster.ts';
-import { clusterStatusOptions } from '../../../local/commands/options.ts';
+import { clusterStatusCommand } from '../../../local/commands/cluster-command.ts';
+import { clusterStatusOptions } from '../../../local/commands/options-command.ts';
 import { runClusterStatus } from '../../../local/commands/run-cluster-status.ts';
 import { FakeIo } from '../support.ts';
 

@@ -5,7 +5,7 @@ import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { ANY } from '../../../core/streams/api.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
 import { runMemberTicks } from '../../../local/cluster/ticking.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import { Cluster, event } from '../../cluster/copy/kit.ts';

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { dumpLines, optionsPage } from '../../../local/config/show-options.ts';
-import { commandLineName, environmentName } from '../../../infra/runtime/config/names.ts';
+import { commandLineName, environmentName } from '../../../infra/runtime/config/option-names.ts';
 import { OPTION_GROUPS, OPTIONS } from '../../../infra/runtime/config/options.ts';
 import { readStartWords } from '../../../local/config/load-config.ts';
-import { runProgram } from '../../../local/cli/run.ts';
-import { COMMANDS } from '../../../local/commands/all.ts';
+import { runProgram } from '../../../local/cli/run-command.ts';
+import { COMMANDS } from '../../../local/commands/all-commands.ts';
 import { FakeIo } from '../support.ts';
 import { load, problemsOf } from './support.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { boolean, integer, list } from '../../../infra/runtime/config/kinds.ts';
-import { commandLineName, environmentName, Names } from '../../../infra/runtime/config/names.ts';
+import { commandLineName, environmentName, Names } from '../../../infra/runtime/config/option-names.ts';
 import { flag, option, optional } from '../../../infra/runtime/config/option.ts';
 import { OPTION_GROUPS, OPTIONS } from '../../../infra/runtime/config/options.ts';
 import { ABSENT_OPTIONS } from '../../../infra/runtime/config/reference.ts';

@@ -7,7 +7,7 @@ import { silentLog } from '../../../core/ports/log.ts';
 import { OK } from '../../../handlers/grpc/call.ts';
 import { http2Side } from '../../../local/grpc/connections.ts';
 import { CAUGHT_METRIC } from '../../../local/http/guard.ts';
-import { socketOf } from '../../../local/http/request.ts';
+import { socketOf } from '../../../local/http/http-request.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
 import { caughtDuring } from '../../support/caught.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

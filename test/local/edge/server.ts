@@ -1,4 +1,4 @@
-import { readBody } from '../../../local/http/request.ts';
+import { readBody } from '../../../local/http/http-request.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
 import type { CertificateSet } from '../../../local/tls/certificate-set.ts';
 import { connect, called, echo, serveGrpc } from '../grpc/clients.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { exportsOf } from '../../../infra/packaging/surfaces.mjs';
-import { STORE_ERRORS } from '../../../local/embedded/errors.ts';
+import { STORE_ERRORS } from '../../../local/embedded/embedded-errors.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 

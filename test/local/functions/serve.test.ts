@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { functionOf } from '../../../infra/aws/paths.ts';
-import { systemClock } from '../../../infra/clock.ts';
+import { systemClock } from '../../../infra/system-clock.ts';
 import { serveFunctions } from '../../../local/functions/serve.ts';
 import type { ServedFunctions } from '../../../local/functions/serve.ts';
 

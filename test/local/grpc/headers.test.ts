@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isGrpc, timeoutOf } from '../../../local/grpc/headers.ts';
+import { isGrpc, timeoutOf } from '../../../local/grpc/grpc-headers.ts';
 
 describe('what a call says of itself in headers', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { SkuaError } from '../../../core/base/errors.ts';
 import { Flow } from '../../../local/http/flow.ts';
-import { readBody } from '../../../local/http/request.ts';
+import { readBody } from '../../../local/http/http-request.ts';
 import type { GrpcTransport } from '../../../handlers/grpc/call.ts';
 import { caughtDuring } from '../../support/caught.ts';
 import { until } from '../backup/node-kit.ts';

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { SkuaError } from '../../../core/base/errors.ts';
 import type { GrpcEnding, GrpcTransport } from '../../../handlers/grpc/call.ts';
 import { Flow } from '../../../local/http/flow.ts';
-import { calledBy } from '../../../local/http/request.ts';
+import { calledBy } from '../../../local/http/http-request.ts';
 import { until } from '../backup/node-kit.ts';
 import { called, ClientCall, connect, framed, serveGrpc } from './clients.ts';
 

@@ -1,6 +1,6 @@
 import * as https from 'node:https';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { addressOf, certificateOf, connectionOf, peerOf, rawHeadersOf, readBody, replyShareOf } from '../../../local/http/request.ts';
+import { addressOf, certificateOf, connectionOf, peerOf, rawHeadersOf, readBody, replyShareOf } from '../../../local/http/http-request.ts';
 import { loadCertificates } from '../../../local/tls/load-certificates.ts';
 import { issueNode, issueRoot } from '../../support/certificates.ts';
 import type { Issued } from '../../support/certificates.ts';

@@ -3,7 +3,7 @@ import { silentLog } from '../../../core/ports/log.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import { GrpcError, STATUS } from '../../../handlers/grpc/call.ts';
 import { logCalls } from '../../../local/grpc/call-log.ts';
-import { addressOf } from '../../../local/http/request.ts';
+import { addressOf } from '../../../local/http/http-request.ts';
 import { meterCalls } from '../../../local/metrics/grpc-metrics.ts';
 import { createMetrics } from '../../../local/metrics/metrics.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

@@ -1,6 +1,6 @@
 import * as net from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { readBody } from '../../../local/http/request.ts';
+import { readBody } from '../../../local/http/http-request.ts';
 import type { HttpServer, HttpServerOptions } from '../../../local/http/server.ts';
 import type { CertificateSet } from '../../../local/tls/certificate-set.ts';
 import { devCertificate } from '../../../local/tls/dev-certificate.ts';

@@ -5,7 +5,7 @@ import * as zlib from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { codingFor, withoutCoding } from '../../../handlers/http/encoding.ts';
 import type { Coding } from '../../../handlers/http/context.ts';
-import { COMPRESSED_REPLIES_MAX, ReplyCompression } from '../../../local/http/compression.ts';
+import { COMPRESSED_REPLIES_MAX, ReplyCompression } from '../../../local/http/response-compression.ts';
 import { Flow } from '../../../local/http/flow.ts';
 import { startServer } from '../../../local/http/server.ts';
 import type { HttpServer } from '../../../local/http/server.ts';

@@ -1,8 +1,8 @@
 import * as http from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentLog } from '../../../core/ports/log.ts';
-import { ReplyCompression } from '../../../local/http/compression.ts';
-import { toResponse } from '../../../local/http/reply.ts';
+import { ReplyCompression } from '../../../local/http/response-compression.ts';
+import { toResponse } from '../../../local/http/send-reply.ts';
 import { startServer } from '../../../local/http/server.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
 import { ATOM, EVENTS, harness, numbered } from '../../handlers/harness.ts';

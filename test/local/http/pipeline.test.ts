@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Reply, ReplyBody } from '../../../handlers/http/context.ts';
-import { Pipelines, UNDER_WAY_MAX } from '../../../local/http/pipeline.ts';
-import { toResponse } from '../../../local/http/reply.ts';
-import { readBody, socketOf } from '../../../local/http/request.ts';
+import { Pipelines, UNDER_WAY_MAX } from '../../../local/http/request-pipeline.ts';
+import { toResponse } from '../../../local/http/send-reply.ts';
+import { readBody, socketOf } from '../../../local/http/http-request.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
 import type { CertificateSet } from '../../../local/tls/certificate-set.ts';
 import { devCertificate } from '../../../local/tls/dev-certificate.ts';

@@ -1,8 +1,8 @@
 import * as net from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { silentLog } from '../../../core/ports/log.ts';
-import { toResponse } from '../../../local/http/reply.ts';
-import { readBody, socketOf } from '../../../local/http/request.ts';
+import { toResponse } from '../../../local/http/send-reply.ts';
+import { readBody, socketOf } from '../../../local/http/http-request.ts';
 import { REST_BYTES_MAX, REST_MS_MAX, SHORT_BODY_BYTES_MAX } from '../../../local/http/rest-of-body.ts';
 import { startServer } from '../../../local/http/server.ts';
 import type { HttpServer } from '../../../local/http/server.ts';

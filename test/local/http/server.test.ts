@@ -3,7 +3,7 @@ import * as net from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Log } from '../../../core/ports/log.ts';
 import { silentLog } from '../../../core/ports/log.ts';
-import { readBody } from '../../../local/http/request.ts';
+import { readBody } from '../../../local/http/http-request.ts';
 import { startServer } from '../../../local/http/server.ts';
 import type { Fetch, HttpServer } from '../../../local/http/server.ts';
 import { call, open, PlainResponse as Response, received, serve as serveWith } from '../tls/clients.ts';

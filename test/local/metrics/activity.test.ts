@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createMetrics } from '../../../local/metrics/metrics.ts';
-import { Activity, WebhookActivity } from '../../../local/metrics/activity.ts';
+import { Activity, WebhookActivity } from '../../../local/metrics/activity-metrics.ts';
 import { quantile } from '../../../local/metrics/recent.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import type { DirectoryStore } from '../../../core/store/store.ts';
-import { systemClock } from '../../../infra/clock.ts';
+import { systemClock } from '../../../infra/system-clock.ts';
 import { createMetrics } from '../../../local/metrics/metrics.ts';
 import { RecentRate, watchProcess } from '../../../local/metrics/process-metrics.ts';
 import { nodeMetrics } from '../../../local/metrics/store-metrics.ts';

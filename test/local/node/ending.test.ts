@@ -56,8 +56,8 @@ vi.mock('../../../local/node/security.ts', async (original) => {
   const { startSecurity, ...rest } = await original<typeof import('../../../local/node/security.ts')>();
   return { ...rest, startSecurity: (...args: Parameters<typeof startSecurity>) => seen.watch('security', () => startSecurity(...args)) };
 });
-vi.mock('../../../infra/anchors/places.ts', async (original) => {
-  const { openAnchorLocation, ...rest } = await original<typeof import('../../../infra/anchors/places.ts')>();
+vi.mock('../../../infra/anchors/anchor-locations.ts', async (original) => {
+  const { openAnchorLocation, ...rest } = await original<typeof import('../../../infra/anchors/anchor-locations.ts')>();
   return { ...rest, openAnchorLocation: (...args: Parameters<typeof openAnchorLocation>) => seen.watch('anchors', async () => seen.noting(await openAnchorLocation(...args), 'close', 'anchors')) };
 });
 vi.mock('../../../local/audit/audit-trail.ts', async (original) => {
@@ -96,16 +96,16 @@ vi.mock('../../../local/webhook/open-webhooks.ts', async (original) => {
     return seen.watch('webhooks', () => seen.noting(webhooks, 'drain', 'drain'));
   } };
 });
-vi.mock('../../../local/auto-scavenge/open.ts', async (original) => {
-  const { openAutoScavenge, ...rest } = await original<typeof import('../../../local/auto-scavenge/open.ts')>();
+vi.mock('../../../local/auto-scavenge/open-auto-scavenge.ts', async (original) => {
+  const { openAutoScavenge, ...rest } = await original<typeof import('../../../local/auto-scavenge/open-auto-scavenge.ts')>();
   return { ...rest, openAutoScavenge: (...args: Parameters<typeof openAutoScavenge>) => seen.watch('auto-scavenge', () => openAutoScavenge(...args)) };
 });
 vi.mock('../../../local/backup/node-backups.ts', async (original) => {
   const { openBackups, ...rest } = await original<typeof import('../../../local/backup/node-backups.ts')>();
   return { ...rest, openBackups: (...args: Parameters<typeof openBackups>) => seen.watch('backups', async () => seen.noting(seen.noting(await openBackups(...args), Symbol.asyncDispose, 'repository'), 'end', 'backup')) };
 });
-vi.mock('../../../local/persistent/open.ts', async (original) => {
-  const { openSubscriptions } = await original<typeof import('../../../local/persistent/open.ts')>();
+vi.mock('../../../local/persistent/open-subscriptions.ts', async (original) => {
+  const { openSubscriptions } = await original<typeof import('../../../local/persistent/open-subscriptions.ts')>();
   return {
     openSubscriptions: (...args: Parameters<typeof openSubscriptions>) => {
       if (!seen.opens('subscriptions')) throw new Error('subscriptions was not opened');
@@ -122,12 +122,12 @@ vi.mock('../../../local/metrics/process-metrics.ts', async (original) => {
   const { watchProcess, ...rest } = await original<typeof import('../../../local/metrics/process-metrics.ts')>();
   return { ...rest, watchProcess: (...args: Parameters<typeof watchProcess>) => seen.noting(watchProcess(...args), 'close', 'process') };
 });
-vi.mock('../../../infra/objects/open.ts', async (original) => {
-  const { openObjects, ...rest } = await original<typeof import('../../../infra/objects/open.ts')>();
+vi.mock('../../../infra/objects/open-objects.ts', async (original) => {
+  const { openObjects, ...rest } = await original<typeof import('../../../infra/objects/open-objects.ts')>();
   return { ...rest, openObjects: (...args: Parameters<typeof openObjects>) => seen.watch('objects', async () => seen.noting(await openObjects(...args), 'close', 'objects')) };
 });
-vi.mock('../../../infra/schedule.ts', async (original) => {
-  const { createSchedule } = await original<typeof import('../../../infra/schedule.ts')>();
+vi.mock('../../../infra/cron-schedule.ts', async (original) => {
+  const { createSchedule } = await original<typeof import('../../../infra/cron-schedule.ts')>();
   return {
     createSchedule: () => {
       if (!seen.opens('schedule')) throw new Error('schedule was not opened');

@@ -7,7 +7,7 @@ import { ANY } from '../../../core/streams/api.ts';
 import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
 import { eventsOf, runTick, worldOf } from '../../shared-log/tick-kit.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
-import { systemClock } from '../../../infra/clock.ts';
+import { systemClock } from '../../../infra/system-clock.ts';
 import { ran } from '../spawn.ts';
 
 /** Commands that look at the objects of a store in a directory; buckets are opened in the same way. */

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
-import { createScheduler } from '../../../core/shared-log/drive/drive.ts';
+import { createScheduler } from '../../../core/shared-log/scheduler/scheduler.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
 import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
-import { createSchedule } from '../../../infra/schedule.ts';
+import { createSchedule } from '../../../infra/cron-schedule.ts';
 import { SELF } from '../../../infra/runtime/scavengers.ts';
 import { Ticker } from '../../../local/on-objects/ticker.ts';
 import { AutoClock } from '../../shared-log/auto-clock.ts';

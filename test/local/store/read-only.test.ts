@@ -6,7 +6,7 @@ import { MemoryScavengeStates } from '../../../core/memory/memory-scavenge-state
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { OverStorage } from '../../../core/memory/over-storage.ts';
 import type { Storage } from '../../../core/ports/storage.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
 import { append, CHUNK_BYTES } from '../../backup/copy-kit.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';

@@ -5,7 +5,7 @@ import * as tls from 'node:tls';
 import { onTestFinished } from 'vitest';
 import { silentLog } from '../../../core/ports/log.ts';
 import type { Reply, ReplyBody } from '../../../handlers/http/context.ts';
-import { toResponse } from '../../../local/http/reply.ts';
+import { toResponse } from '../../../local/http/send-reply.ts';
 import type { HttpServer, HttpServerOptions } from '../../../local/http/server.ts';
 import { startServer } from '../../../local/http/server.ts';
 

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { Log } from '../../../core/ports/log.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
-import { addressOf, peerOf } from '../../../local/http/request.ts';
+import { addressOf, peerOf } from '../../../local/http/http-request.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
 import type { CertificateSet } from '../../../local/tls/certificate-set.ts';
 import { loadCertificates } from '../../../local/tls/load-certificates.ts';

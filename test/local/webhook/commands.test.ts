@@ -7,7 +7,7 @@ import * as path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { SCHEME_NAMES } from '../../../core/webhook/format/schemes.ts';
 import { createSignatureVerifier } from '../../../core/webhook/signatures/signatures.ts';
-import { nodeKeys } from '../../../infra/keys.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
 import { secretFor, settingsFor } from '../../webhook/signatures/signing.ts';
 import { run } from '../run.ts';
 

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { InboundCall, IngestStatus, WebhookIngest } from '../../../core/webhook/api.ts';
 import type { WebhookLimits } from '../../../handlers/http/context.ts';
-import { addressOf, readBody } from '../../../local/http/request.ts';
+import { addressOf, readBody } from '../../../local/http/http-request.ts';
 import type { HttpServer } from '../../../local/http/server.ts';
 import { harness } from '../../handlers/harness.ts';
 import { call, open, received, serve } from '../tls/clients.ts';

@@ -4,10 +4,10 @@ import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { NewEvent } from '../../../core/streams/api.ts';
-import { systemClock } from '../../../infra/clock.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
-import { systemIds } from '../../../infra/ids.ts';
-import { openObjects } from '../../../infra/objects/open.ts';
+import { systemClock } from '../../../infra/system-clock.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
+import { systemIds } from '../../../infra/system-ids.ts';
+import { openObjects } from '../../../infra/objects/open-objects.ts';
 import { Random } from '../../support/random.ts';
 import type { Operation, Outcome } from './history.ts';
 

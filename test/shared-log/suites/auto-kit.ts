@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, expect, TestRunner } from 'vitest';
-import type { CyclesStore } from '../../../core/auto-scavenge/streams.ts';
+import type { CyclesStore } from '../../../core/auto-scavenge/auto-scavenge-streams.ts';
 import { createObjectNodes, scavengeStatus } from '../../../core/shared-log/control/control.ts';
 import type { LastReply, NodeAddress, Nodes, NodesView, StartReply, StopReply } from '../../../core/ports/nodes.ts';
 import { ANY } from '../../../core/streams/api.ts';

@@ -1,6 +1,6 @@
 import { MemoryObjects } from '../../support/memory-objects.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
-import { openObjects } from '../../../infra/objects/open.ts';
+import { openObjects } from '../../../infra/objects/open-objects.ts';
 import { type S3ForTests, s3ForTests } from '../../support/s3/s3-for-tests.ts';
 
 /** Where the suites of the streams, of webhooks and of scavenges have their objects. */

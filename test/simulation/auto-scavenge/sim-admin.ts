@@ -5,7 +5,7 @@ import { encodeText } from '../../../core/base/text.ts';
 
 type Asked = Pick<ScavengeOrders, 'start' | 'stop' | 'asked' | 'last'>;
 
-/** `/admin/scavenge` of a node as orders reach it: what `handlers/scavenging/scavenge.ts` answers, without the rest of it. */
+/** `/admin/scavenge` of a node as orders reach it: what `handlers/scavenging/scavenge-routes.ts` answers, without the rest of it. */
 export async function adminReply(orders: Asked, method: string, path: string): Promise<AdminReply> {
   const { pathname, searchParams } = new URL(path, 'http://node');
   const attempt = searchParams.get('attempt');

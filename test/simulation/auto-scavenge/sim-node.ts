@@ -1,7 +1,7 @@
 import { createAutoScavenge } from '../../../core/auto-scavenge/auto-scavenge.ts';
 import type { AutoScavenge } from '../../../core/auto-scavenge/api.ts';
 import { type AskedOrders, leaseOf, ScavengeOrders } from '../../../core/auto-scavenge/orders/orders.ts';
-import { CYCLES_STREAM } from '../../../core/auto-scavenge/streams.ts';
+import { CYCLES_STREAM } from '../../../core/auto-scavenge/auto-scavenge-streams.ts';
 import type { Membership } from '../../../core/cluster/api.ts';
 import { createClusterNodes } from '../../../core/cluster/nodes/nodes.ts';
 import { SkuaError } from '../../../core/base/errors.ts';

@@ -10,17 +10,17 @@ export const FAULTS: Readonly<Record<string, readonly Edit[]>> = {
   'no-fence': [{ file: 'test/simulation/cluster/forwarding.ts', is: 'log!.epoch?.number === epoch', becomes: 'true' }],
   'epoch-expects-nothing': [{ file: 'core/cluster/replica/member-log.ts', is: 'return !isFirst || (known?.number ?? -1) !== after ? lost() : {', becomes: 'return {' }],
   'existence-filter-not-fed': [{ file: 'core/index/intake/intake.ts', is: 'if (this.#begins[i] === 1) index.addStream(hi, lo, position);', becomes: '' }],
-  'chunk-ended-by-intention': [{ file: 'core/cluster/replica/copy-head.ts', is: 'if (this.#applied === this.#known && log.end < this.#nextStart) await', becomes: 'await' }],
+  'chunk-ended-by-intention': [{ file: 'core/cluster/replica/replica-head.ts', is: 'if (this.#applied === this.#known && log.end < this.#nextStart) await', becomes: 'await' }],
   'no-comparison-at-opening': [
     { file: 'core/cluster/replica/compare.ts', is: 'export async function checkLastBytes({ table, manifest, objects }: CompareParts): Promise<number> {', becomes: 'export async function checkLastBytes({ table, manifest, objects }: CompareParts): Promise<number> { return COMPARED_BYTES;' },
-    { file: 'core/cluster/replica/place-in-tail.ts', is: 'if (commit.end > copyEnd - COMPARED_BYTES) await', becomes: 'if (commit.end < 0) await' },
+    { file: 'core/cluster/replica/locate.ts', is: 'if (commit.end > copyEnd - COMPARED_BYTES) await', becomes: 'if (commit.end < 0) await' },
   ],
   'whole-file-over-half-chunk': [
-    { file: 'core/cluster/replica/cut-back.ts', is: 'if (start === at || (at % size !== 0 && !stored.isScavenged && stored.startNumber === stored.endNumber)) return at;', becomes: 'if (start === at || at % size !== 0) return at;' },
-    { file: 'core/cluster/replica/prepare-copy.ts', is: 'if (!isInside) return bringWholeFiles({ ...parts, from: survey.end });', becomes: 'if (survey.end >= 0) return bringWholeFiles({ ...parts, from: Math.floor(survey.end / chunkSizeBytes) * chunkSizeBytes });' },
+    { file: 'core/cluster/replica/truncate.ts', is: 'if (start === at || (at % size !== 0 && !stored.isScavenged && stored.startNumber === stored.endNumber)) return at;', becomes: 'if (start === at || at % size !== 0) return at;' },
+    { file: 'core/cluster/replica/prepare-replica.ts', is: 'if (!isInside) return bringWholeFiles({ ...parts, from: survey.end });', becomes: 'if (survey.end >= 0) return bringWholeFiles({ ...parts, from: Math.floor(survey.end / chunkSizeBytes) * chunkSizeBytes });' },
   ],
   'given-before-committed': [
-    { file: 'core/cluster/replica/copy-head.ts', is: '  async takeOwn(', becomes: '  giveSoon(commit: Commit, bytes: Uint8Array): void { this.recent.add(commit.number, bytes); this.#on.committed(); }\n  async takeOwn(' },
+    { file: 'core/cluster/replica/replica-head.ts', is: '  async takeOwn(', becomes: '  giveSoon(commit: Commit, bytes: Uint8Array): void { this.recent.add(commit.number, bytes); this.#on.committed(); }\n  async takeOwn(' },
     { file: 'core/shared-log/commit-log/commit-log.ts', is: 'const startedAt = stampOf(clock);', becomes: 'const startedAt = stampOf(clock); (head as { giveSoon?: (commit: Commit, bytes: Uint8Array) => void }).giveSoon?.(attempt.commit, alone);' },
   ],
   'no-patience': [{ file: 'core/cluster/patience/patience.ts', is: 'if (ageMs > limitMs) return', becomes: 'if (ageMs < 0) return' }],

@@ -1,9 +1,9 @@
 import { decodeEpoch, decodePrepare, FLAG_STREAM_DELETE, PREPARE, RecordFrame, SYSTEM, TOMBSTONE } from '../../../core/log/format/records.ts';
 import { type Commit, decodeCommitObject } from '../../../core/shared-log/format/commit-object.ts';
-import { commitNumberOf } from '../../../core/shared-log/format/keys.ts';
+import { commitNumberOf } from '../../../core/shared-log/format/object-keys.ts';
 import { eachRecord } from '../../../core/streams/committed/committed.ts';
 import { decodeText } from '../../../core/base/text.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
 import { doomedBy, emptiedBy, type Point } from '../../scavenge/model.ts';
 import { ticksOf } from '../../scavenge/raw-log.ts';
 import type { RawPrepare, RawRecord } from '../../scavenge/raw-log.ts';

@@ -3,7 +3,7 @@ import { silentLog } from '../../../core/ports/log.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import type { GetOptions, ListOptions, ObjectInfo, ObjectPage, ObjectStore } from '../../../core/ports/object-store.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
 import { Random } from '../../support/random.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 import { Timeline } from '../auto-scavenge/timeline.ts';

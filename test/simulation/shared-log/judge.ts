@@ -1,11 +1,11 @@
 import { guidToText } from '../../../core/base/guid.ts';
 import { parsePrepare, PREPARE, PrepareFields, RecordFrame, streamOf } from '../../../core/log/format/records.ts';
 import { decodeCommitObject } from '../../../core/shared-log/format/commit-object.ts';
-import { commitNumberOf } from '../../../core/shared-log/format/keys.ts';
+import { commitNumberOf } from '../../../core/shared-log/format/object-keys.ts';
 import { MemoryObjects } from '../../support/memory-objects.ts';
 import { eachRecord } from '../../../core/streams/committed/committed.ts';
 import type { StoredEvent } from '../../../core/streams/api.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
 import type { Timeline } from '../auto-scavenge/timeline.ts';
 
 export interface TrueEvent { readonly stream: string; readonly number: number; readonly id: string; readonly position: number; readonly committedMs: number }

@@ -9,14 +9,14 @@ import { openObjectStore } from '../../../core/shared-log/shared-log.ts';
 import { silentLog } from '../../../core/ports/log.ts';
 import { silentMeter } from '../../../core/ports/meter.ts';
 import { ANY, type NewEvent } from '../../../core/streams/api.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
 import { identityOf } from '../../../infra/fs/root.ts';
 import { DirectoryObjects } from '../../../infra/objects/directory-objects.ts';
 import { AutoClock } from '../../shared-log/auto-clock.ts';
 import { compactionTick } from '../../shared-log/tick-kit.ts';
 import { Random } from '../../support/random.ts';
 import { bySize } from '../../support/run-size.ts';
-import { newUuid } from '../../../core/shared-log/format/keys.ts';
+import { newUuid } from '../../../core/shared-log/format/object-keys.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';
 
 /**

@@ -1,12 +1,12 @@
 import { createBackup } from '../../../core/backup/create/create.ts';
 import type { CreateBackupOptions, CreatedBackup } from '../../../core/backup/create/create.ts';
-import { blobsOf } from '../../../core/backup/format/manifest.ts';
-import type { Manifest } from '../../../core/backup/format/manifest.ts';
+import { blobsOf } from '../../../core/backup/format/snapshot-manifest.ts';
+import type { Manifest } from '../../../core/backup/format/snapshot-manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
 import type { BackupSource, Snapshot } from '../../../core/store/source/source.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
 import type { DirectoryStore } from '../../../core/store/store.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { SeededIds } from '../seeded-ids.ts';
 import { TEST_NOW_MS } from '../test-store.ts';

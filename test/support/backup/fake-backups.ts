@@ -1,6 +1,6 @@
 import { Holds } from '../../../core/store/hold/hold.ts';
 import type { StoreHold } from '../../../core/store/hold/hold.ts';
-import type { ManifestSummary } from '../../../core/backup/format/manifest.ts';
+import type { ManifestSummary } from '../../../core/backup/format/snapshot-manifest.ts';
 import { NodeBackupChecks } from '../../../core/backup/checks/checks.ts';
 import type { BackupStatus, CheckReport, CheckSubject } from '../../../core/backup/checks/checks.ts';
 import type { BackupOptions, BackupProgress, Backups, LastBackup } from '../../../core/backup/backups/backups.ts';

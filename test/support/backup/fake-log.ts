@@ -1,4 +1,4 @@
-import type { Manifest } from '../../../core/backup/format/manifest.ts';
+import type { Manifest } from '../../../core/backup/format/snapshot-manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
 import type { ShippableLog } from '../../../core/store/shippable-log/shippable-log.ts';
 import { encodeHeader, HEADER_BYTES } from '../../../core/log/format/chunk-format.ts';

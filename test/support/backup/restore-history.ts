@@ -1,4 +1,4 @@
-import type { Manifest } from '../../../core/backup/format/manifest.ts';
+import type { Manifest } from '../../../core/backup/format/snapshot-manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
 import { isSkuaError } from '../../../core/base/errors.ts';
 import { MemoryObjects } from '../memory-objects.ts';

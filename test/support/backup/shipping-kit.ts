@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Manifest, ShippedPiece } from '../../../core/backup/format/manifest.ts';
+import type { Manifest, ShippedPiece } from '../../../core/backup/format/snapshot-manifest.ts';
 import type { Repository } from '../../../core/backup/repository/api.ts';
 import { Shipper } from '../../../core/backup/shipper/shipper.ts';
 import type { BaseReason, ShipperParts } from '../../../core/backup/shipper/shipper.ts';

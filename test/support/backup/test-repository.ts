@@ -1,9 +1,9 @@
 import { openRepository } from '../../../core/backup/repository/repository.ts';
 import type { Repository, RepositoryOptions, RepositoryWorld } from '../../../core/backup/repository/api.ts';
 import type { ObjectStore } from '../../../core/ports/object-store.ts';
-import { nodeCompression } from '../../../infra/compression.ts';
-import { nodeDigests } from '../../../infra/digests.ts';
-import { nodeKeys } from '../../../infra/keys.ts';
+import { nodeCompression } from '../../../infra/node-compression.ts';
+import { nodeDigests } from '../../../infra/node-digests.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { SeededIds } from '../seeded-ids.ts';
 import { TEST_NOW_MS } from '../test-store.ts';

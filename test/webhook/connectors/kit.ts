@@ -6,7 +6,7 @@ import { decodeText } from '../../../core/base/text.ts';
 import type { Settings } from '../../../core/webhook/api.ts';
 import { createConnectors } from '../../../core/webhook/connectors/connectors.ts';
 import type { RunningConnectors } from '../../../core/webhook/connectors/connectors.ts';
-import { nodeKeys } from '../../../infra/keys.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
 import { KeptLog, observe } from '../../security/kit.ts';
 import type { Observed } from '../../security/kit.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   flattenSettings, isSecretName, nestSettings, SETTING_NAME_LENGTH_MAX, SETTING_VALUE_LENGTH_MAX, SETTINGS_MAX, spellNames,
 } from '../../../core/webhook/format/settings-shape.ts';
-import { parseWebhookSettings } from '../../../core/webhook/connectors/settings.ts';
+import { parseWebhookSettings } from '../../../core/webhook/connectors/connector-settings.ts';
 import { SCRIPT_BYTES_MAX } from '../../../core/webhook/api.ts';
 import { base64, SCRIPT, settings, signed } from './kit.ts';
 

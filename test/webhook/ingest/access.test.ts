@@ -13,8 +13,8 @@ import { createConnectors } from '../../../core/webhook/connectors/connectors.ts
 import { createIngest } from '../../../core/webhook/ingest/ingest.ts';
 import { SealedSecrets } from '../../../core/security/sealed-secrets/sealed-secrets.ts';
 import { Deadline } from '../../../infra/aws/functions/deadline.ts';
-import { confirmedConnectors, confirmedIngest } from '../../../infra/aws/functions/open-webhooks.ts';
-import { nodeKeys } from '../../../infra/keys.ts';
+import { confirmedConnectors, confirmedIngest } from '../../../infra/aws/functions/function-webhooks.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';
 import { worldOf } from '../../shared-log/tick-kit.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

@@ -1,6 +1,6 @@
 import { deliveryEventId } from '../../../core/webhook/ingest/delivery.ts';
 import { mirrorId } from '../../../core/webhook/ingest/delivery-notes.ts';
-import { nodeKeys } from '../../../infra/keys.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MemoryStorage } from '../../../core/memory/memory-storage.ts';

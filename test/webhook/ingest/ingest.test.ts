@@ -4,7 +4,7 @@ import type { SignatureSettings } from '../../../core/webhook/api.ts';
 import { deliveryEventId } from '../../../core/webhook/ingest/delivery.ts';
 import { signCall } from '../../../core/webhook/signatures/signatures.ts';
 import { encodeText } from '../../../core/base/text.ts';
-import { nodeKeys } from '../../../infra/keys.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
 import { TEST_NOW_MS } from '../../support/test-store.ts';
 import { callOf, dataOf, noteAsBefore, openRig, REJECTIONS, until } from './kit.ts';
 import type { Rig } from './kit.ts';

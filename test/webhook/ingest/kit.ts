@@ -10,7 +10,7 @@ import { deliveryEventId } from '../../../core/webhook/ingest/delivery.ts';
 import { mirrorId } from '../../../core/webhook/ingest/delivery-notes.ts';
 import { createIngest } from '../../../core/webhook/ingest/ingest.ts';
 import type { Ingest, IngestLimits } from '../../../core/webhook/ingest/ingest.ts';
-import { nodeKeys } from '../../../infra/keys.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
 import { LogLines } from '../../handlers/secured.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { SeededIds } from '../../support/seeded-ids.ts';

@@ -3,7 +3,7 @@ import type { SignatureSettings } from '../../../core/webhook/api.ts';
 import { SECRETS_MAX } from '../../../core/webhook/api.ts';
 import { checkSignatureSettings, SCHEME_NAMES } from '../../../core/webhook/format/schemes.ts';
 import { createSignatureVerifier } from '../../../core/webhook/signatures/signatures.ts';
-import { nodeKeys } from '../../../infra/keys.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
 import { secretFor, settingsFor } from './signing.ts';
 
 const fieldsOf = (settings: SignatureSettings, secrets: readonly string[]) => checkSignatureSettings(settings, secrets).map(({ field }) => field);

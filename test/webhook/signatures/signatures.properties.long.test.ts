@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkSignatureSettings, SCHEME_NAMES } from '../../../core/webhook/format/schemes.ts';
 import { createSignatureVerifier, signCall } from '../../../core/webhook/signatures/signatures.ts';
-import { nodeKeys } from '../../../infra/keys.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
 import { ID, NOW_MS, NOW_S, secretFor, settingsFor } from './signing.ts';
 
 /** Of a signed call every single bit counts. */

@@ -7,7 +7,7 @@ import type { SignatureSettings } from '../../../core/webhook/api.ts';
 import { GENERIC, SCHEME_NAMES } from '../../../core/webhook/format/schemes.ts';
 import { createSignatureVerifier, SIGNATURE_HEADER_LENGTH_MAX, SIGNATURES_MAX, signCall } from '../../../core/webhook/signatures/signatures.ts';
 import type { SignatureOutcome } from '../../../core/webhook/signatures/signatures.ts';
-import { nodeKeys } from '../../../infra/keys.ts';
+import { nodeKeys } from '../../../infra/node-keys.ts';
 import { bodyOf, ID, NOW_MS, NOW_S, secretFor, settingsFor } from './signing.ts';
 
 /** The senders' own libraries sign, or their published algorithms written down here. */

@@ -1,9 +1,9 @@
 import { effect, signal } from '@preact/signals';
 import type { ReadonlySignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import { send } from './client.ts';
-import { connection, returns } from './connection.ts';
-import { ApiError, errorOf } from './problem.ts';
+import { send } from './page-client.ts';
+import { connection, returns } from './connection-state.ts';
+import { ApiError, errorOf } from './problem-text.ts';
 
 /**
  * What the node says of something, asked for again and again. All who look at the same path share one poller. It stops while the tab

@@ -1,4 +1,4 @@
-import type { Need } from '../api/session.ts';
+import type { Need } from '../api/page-session.ts';
 
 /** Who is meant by what a view or a button needs. */
 export const NEEDS_TEXT: Readonly<Record<Need, string>> = {

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { bytesText, countText } from '../lib/format.ts';
-import { download } from '../lib/download.ts';
+import { download } from '../lib/save-as.ts';
 import { isJson, kindAt, membersOf, startOf } from '../lib/json-tree.ts';
 import type { Members } from '../lib/json-tree.ts';
 import { Button } from './button.tsx';

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { ApiError } from '../api/problem.ts';
+import type { ApiError } from '../api/problem-text.ts';
 import { Button } from './button.tsx';
 import { Icon } from './icon.tsx';
 import type { IconName } from './icon.tsx';

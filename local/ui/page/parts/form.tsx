@@ -1,7 +1,7 @@
 import { createContext } from 'preact';
 import type { ComponentChildren } from 'preact';
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks';
-import { ApiError, errorOf } from '../api/problem.ts';
+import { ApiError, errorOf } from '../api/problem-text.ts';
 import { Icon } from './icon.tsx';
 
 /** The values of a form by the names of its fields. Toggles give `true` or an empty text. */

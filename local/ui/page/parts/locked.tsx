@@ -1,5 +1,5 @@
-import { askToLogin, session } from '../api/session.ts';
-import type { Need } from '../api/session.ts';
+import { askToLogin, session } from '../api/page-session.ts';
+import type { Need } from '../api/page-session.ts';
 import { NEEDS_TEXT } from '../lib/needs-text.ts';
 import { Button } from './button.tsx';
 import { EmptyState } from './empty-state.tsx';

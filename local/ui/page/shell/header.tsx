@@ -1,6 +1,6 @@
 import type { Signal } from '@preact/signals';
-import { connection } from '../api/connection.ts';
-import { askToLogin, logout, session } from '../api/session.ts';
+import { connection } from '../api/connection-state.ts';
+import { askToLogin, logout, session } from '../api/page-session.ts';
 import { setTheme, theme } from '../lib/theme.ts';
 import type { Theme } from '../lib/theme.ts';
 import { Icon } from '../parts/icon.tsx';

@@ -1,4 +1,4 @@
-import { isLoginShown, login, refuseLogin, session } from '../api/session.ts';
+import { isLoginShown, login, refuseLogin, session } from '../api/page-session.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Button } from '../parts/button.tsx';
 import { Notice } from '../parts/empty-state.tsx';

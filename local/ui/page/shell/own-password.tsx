@@ -1,12 +1,12 @@
 import { signal } from '@preact/signals';
-import { post } from '../api/client.ts';
-import { askToLogin, loadSession, session } from '../api/session.ts';
+import { post } from '../api/page-client.ts';
+import { askToLogin, loadSession, session } from '../api/page-session.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { toast } from '../parts/toast.tsx';
-import { Password, samePasswords } from '../views/users/dialogs.tsx';
-import { userPath } from '../views/users/user.ts';
+import { Password, samePasswords } from '../views/users/user-dialogs.tsx';
+import { userPath } from '../views/users/user-groups.ts';
 
 const isShown = signal(false);
 

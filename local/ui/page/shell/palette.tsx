@@ -1,6 +1,6 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { mayUse } from '../api/session.ts';
+import { mayUse } from '../api/page-session.ts';
 import { goTo, pathTo } from '../lib/router.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Icon } from '../parts/icon.tsx';

@@ -1,6 +1,6 @@
 import { effect } from '@preact/signals';
-import { overview } from '../api/overview.ts';
-import { mayUse, session } from '../api/session.ts';
+import { overview } from '../api/overview-client.ts';
+import { mayUse, session } from '../api/page-session.ts';
 import { record } from '../lib/history.ts';
 import { tellNodeName } from './node-name.ts';
 

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
-import { connection, returns, startingUp } from '../api/connection.ts';
-import { loadSession, session, sessionFailure } from '../api/session.ts';
+import { connection, returns, startingUp } from '../api/connection-state.ts';
+import { loadSession, session, sessionFailure } from '../api/page-session.ts';
 import { announcement } from '../lib/announce.ts';
 import { percentText } from '../lib/format.ts';
 import { place } from '../lib/router.ts';

@@ -1,5 +1,5 @@
 import type { Signal } from '@preact/signals';
-import { mayUse, session } from '../api/session.ts';
+import { mayUse, session } from '../api/page-session.ts';
 import { hrefOf, place } from '../lib/router.ts';
 import { Icon } from '../parts/icon.tsx';
 import { GROUPS, menuViewAt, VIEWS } from '../views.ts';

@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact';
 import { Component } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { mayUse, session } from '../api/session.ts';
+import { mayUse, session } from '../api/page-session.ts';
 import { announce } from '../lib/announce.ts';
 import { place } from '../lib/router.ts';
 import { Button } from '../parts/button.tsx';

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
-import { get, post } from '../../api/client.ts';
-import { errorOf } from '../../api/problem.ts';
-import type { ApiError } from '../../api/problem.ts';
+import { get, post } from '../../api/page-client.ts';
+import { errorOf } from '../../api/problem-text.ts';
+import type { ApiError } from '../../api/problem-text.ts';
 import { Button } from '../../parts/button.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { toast } from '../../parts/toast.tsx';

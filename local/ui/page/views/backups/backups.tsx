@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { del } from '../../api/client.ts';
-import { errorOf } from '../../api/problem.ts';
+import { del } from '../../api/page-client.ts';
+import { errorOf } from '../../api/problem-text.ts';
 import { usePolled } from '../../api/polled.ts';
 import type { Polled } from '../../api/polled.ts';
 import { bytesText, countText, durationText, msOf } from '../../lib/format.ts';
@@ -19,7 +19,7 @@ import { NO_CHECKS } from './backups-api.ts';
 import type { BackupDocument as Backup } from '../../../../../handlers/documents/backup.ts';
 import type { BackupsDocument, BackupStatusDocument, ChecksDocument } from '../../../../../handlers/documents/backup.ts';
 import { ChecksCard } from './checks.tsx';
-import { BackupDialog, DrillDialog, VerifyDialog } from './dialogs.tsx';
+import { BackupDialog, DrillDialog, VerifyDialog } from './backup-dialogs.tsx';
 import { BackupList } from './list.tsx';
 import { Restore } from './restore.tsx';
 import type { RestoreChoice } from './restore.tsx';

@@ -1,8 +1,8 @@
 import { colourOf } from '../../lib/theme.ts';
 import type { Cell } from './cells.ts';
 import { numbersOf } from './cells.ts';
-import { LABELLED_WIDTH } from './layout.ts';
-import type { Layout } from './layout.ts';
+import { LABELLED_WIDTH } from './chunk-layout.ts';
+import type { Layout } from './chunk-layout.ts';
 import type { Bin, Mode, Pattern } from './modes.ts';
 import { bytesText, percentText } from '../../lib/format.ts';
 

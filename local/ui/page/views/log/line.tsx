@@ -5,7 +5,7 @@ import { Code } from '../../parts/code.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
 import { absoluteText } from '../../lib/format.ts';
-import { lineText, valueText } from './lines.ts';
+import { lineText, valueText } from './log-lines.ts';
 import type { LogLineLevel, LogLineView } from '../../../../../handlers/documents/node.ts';
 
 const TONES: Readonly<Record<LogLineLevel, Tone>> = { debug: 'plain', info: 'info', warn: 'warn', error: 'bad' };

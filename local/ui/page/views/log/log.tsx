@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { put } from '../../api/client.ts';
-import { errorOf } from '../../api/problem.ts';
+import { put } from '../../api/page-client.ts';
+import { errorOf } from '../../api/problem-text.ts';
 import { countText, numberText } from '../../lib/format.ts';
-import { download } from '../../lib/download.ts';
+import { download } from '../../lib/save-as.ts';
 import { setQuery } from '../../lib/router.ts';
 import { Button } from '../../parts/button.tsx';
 import { ViewHead } from '../../parts/card.tsx';
@@ -12,8 +12,8 @@ import { Skeleton } from '../../parts/loading.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
-import { fits, LEVELS, lineText, useTail, wordsOf } from './lines.ts';
-import type { Tail } from './lines.ts';
+import { fits, LEVELS, lineText, useTail, wordsOf } from './log-lines.ts';
+import type { Tail } from './log-lines.ts';
 import type { LogLineLevel, LogLineView } from '../../../../../handlers/documents/node.ts';
 import { LogLine } from './line.tsx';
 

@@ -11,7 +11,7 @@ import { EmptyState } from '../../parts/empty-state.tsx';
 import { Loading } from '../../parts/loading.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import type { ViewProps } from '../../views.ts';
-import { latestText, linesOf } from './lines.ts';
+import { latestText, linesOf } from './metric-lines.ts';
 import { metrics, metricsHistory } from './samples.ts';
 
 const CHOSEN = 'metrics';

@@ -9,7 +9,7 @@ import { EmptyState } from '../../parts/empty-state.tsx';
 import { Loading } from '../../parts/loading.tsx';
 import { SearchField } from '../../parts/search-field.tsx';
 import type { ViewProps } from '../../views.ts';
-import { isDefault, shownValue, sourceText } from './option.ts';
+import { isDefault, shownValue, sourceText } from './option-text.ts';
 import type { OptionView } from '../../../../../handlers/documents/node.ts';
 
 const EVERY_MS = 60_000;

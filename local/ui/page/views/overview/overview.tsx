@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import { overview } from '../../api/overview.ts';
+import { overview } from '../../api/overview-client.ts';
 import type { GossipDocument, OverviewView } from '../../../../../handlers/documents/node.ts';
 import { usePolled } from '../../api/polled.ts';
 import { bytesText, countText, durationText, percentText, shortText } from '../../lib/format.ts';

@@ -9,12 +9,12 @@ import { Stat } from '../../parts/stat.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
-import { useDryRun, useStart } from './dry-run.ts';
+import { useDryRun, useStart } from './dry-run-report.ts';
 import type { DryRunChunk } from '../../../../../core/scavenge/api.ts';
 import type { DryRunDocument } from '../../../../../handlers/documents/scavenging.ts';
-import type { Run } from './run.ts';
+import type { Run } from './scavenge-view.ts';
 import { RunProgress, StopButton } from './run-bar.tsx';
-import { olderText } from './older-point.ts';
+import { olderText } from './resumed-point-note.ts';
 import { isExecuted, outcomeAt, outcomesOf } from './thresholds.ts';
 import type { Outcome } from './thresholds.ts';
 

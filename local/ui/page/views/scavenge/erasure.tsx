@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
-import { del, get, post } from '../../api/client.ts';
+import { del, get, post } from '../../api/page-client.ts';
 import { usePolled } from '../../api/polled.ts';
-import { errorOf } from '../../api/problem.ts';
-import { download } from '../../lib/download.ts';
+import { errorOf } from '../../api/problem-text.ts';
+import { download } from '../../lib/save-as.ts';
 import { bytesText, countText, durationText, msOf, numberText } from '../../lib/format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';

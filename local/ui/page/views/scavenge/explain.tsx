@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
-import { get } from '../../api/client.ts';
-import { errorOf } from '../../api/problem.ts';
-import type { ApiError } from '../../api/problem.ts';
+import { get } from '../../api/page-client.ts';
+import { errorOf } from '../../api/problem-text.ts';
+import type { ApiError } from '../../api/problem-text.ts';
 import { absoluteText, bytesText, countText, durationText, msOf, numberText } from '../../lib/format.ts';
 import { pathTo, setQuery } from '../../lib/router.ts';
 import { Button } from '../../parts/button.tsx';

@@ -1,6 +1,6 @@
 import { msOf } from '../../lib/format.ts';
-import { membersOf, numberOf, spanMsOf, textOf } from './feed.ts';
-import type { FeedEntry } from './feed.ts';
+import { membersOf, numberOf, spanMsOf, textOf } from './scavenge-feed.ts';
+import type { FeedEntry } from './scavenge-feed.ts';
 
 /** A run as its first and its last event tell it. */
 export interface PastRun {

@@ -1,12 +1,12 @@
-import { del } from '../../api/client.ts';
-import { errorOf } from '../../api/problem.ts';
+import { del } from '../../api/page-client.ts';
+import { errorOf } from '../../api/problem-text.ts';
 import { bytesText, countText, numberText } from '../../lib/format.ts';
 import { Button } from '../../parts/button.tsx';
 import { confirm } from '../../parts/confirm.tsx';
 import { Progress } from '../../parts/progress.tsx';
 import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
-import type { Run } from './run.ts';
+import type { Run } from './scavenge-view.ts';
 
 /** What each phase does, in the order in which a scavenge goes through them. */
 export const PHASES = [

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
-import { get } from '../../api/client.ts';
-import { errorOf } from '../../api/problem.ts';
-import type { ApiError } from '../../api/problem.ts';
+import { get } from '../../api/page-client.ts';
+import { errorOf } from '../../api/problem-text.ts';
+import type { ApiError } from '../../api/problem-text.ts';
 import { bytesText, countText, durationText, numberText } from '../../lib/format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
@@ -10,8 +10,8 @@ import { Skeleton } from '../../parts/loading.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
-import { linkOf, membersOf, numberOf, spanMsOf, textOf } from './feed.ts';
-import type { Feed, FeedEntry } from './feed.ts';
+import { linkOf, membersOf, numberOf, spanMsOf, textOf } from './scavenge-feed.ts';
+import type { Feed, FeedEntry } from './scavenge-feed.ts';
 import type { PastRun } from './past-runs.ts';
 import { RESULT_TONES } from './results.ts';
 

@@ -8,11 +8,11 @@ import { EmptyState, Notice } from '../../parts/empty-state.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Loading } from '../../parts/loading.tsx';
 import { Button } from '../../parts/button.tsx';
-import { olderText } from './older-point.ts';
+import { olderText } from './resumed-point-note.ts';
 import type { LastDocument, ResumedPointDocument } from '../../../../../handlers/documents/scavenging.ts';
 import { RESULT_TONES } from './results.ts';
-import { LAST_PATH } from './run.ts';
-import type { Run } from './run.ts';
+import { LAST_PATH } from './scavenge-view.ts';
+import type { Run } from './scavenge-view.ts';
 import { PHASES, RunProgress, StopButton } from './run-bar.tsx';
 import { StartForm } from './start-form.tsx';
 

@@ -10,7 +10,7 @@ import { DryRunTab } from './dry-run-tab.tsx';
 import { Erasure } from './erasure.tsx';
 import { Explain } from './explain.tsx';
 import { HISTORY_PATH, History } from './history.tsx';
-import { useRun } from './run.ts';
+import { useRun } from './scavenge-view.ts';
 import { RunTab } from './run-tab.tsx';
 import { poller } from '../../api/polled.ts';
 

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
-import { post } from '../../api/client.ts';
+import { post } from '../../api/page-client.ts';
 import { Button } from '../../parts/button.tsx';
 import { Field, Form, Select, Toggle } from '../../parts/form.tsx';
 import type { Complaints, Values } from '../../parts/form.tsx';
 import { toast } from '../../parts/toast.tsx';
-import type { Run } from './run.ts';
+import type { Run } from './scavenge-view.ts';
 
 const THREADS_MAX = 4;
 const THRESHOLD_MAX = 2_147_483_647;

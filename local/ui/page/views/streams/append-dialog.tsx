@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { send } from '../../api/client.ts';
+import { send } from '../../api/page-client.ts';
 import { parseJson } from '../../lib/json.ts';
 import { newUuid } from '../../lib/uuid.ts';
 import { Button } from '../../parts/button.tsx';
@@ -7,7 +7,7 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { Field, Form, Select } from '../../parts/form.tsx';
 import type { Complaints, Values } from '../../parts/form.tsx';
 import { Name } from '../../parts/name.tsx';
-import { addressOf, isReachable } from './names.ts';
+import { addressOf, isReachable } from './name-search.ts';
 
 /** One event by hand. Without a stream its name is asked for. */
 export function AppendDialog({ stream, isOpen, onClose, onDone }: { readonly stream?: string; readonly isOpen: boolean; readonly onClose: () => void; readonly onDone: (number: number, stream: string) => void }) {

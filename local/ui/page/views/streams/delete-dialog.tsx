@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
-import { send } from '../../api/client.ts';
+import { send } from '../../api/page-client.ts';
 import { Button } from '../../parts/button.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Field, Form } from '../../parts/form.tsx';
 import { Name } from '../../parts/name.tsx';
-import { addressOf } from './names.ts';
+import { addressOf } from './name-search.ts';
 
 type Kind = 'soft' | 'hard';
 

@@ -7,8 +7,8 @@ import { Name } from '../../parts/name.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
-import type { Row } from './feed.ts';
-import { viewOf } from './names.ts';
+import type { Row } from './event-feed.ts';
+import { viewOf } from './name-search.ts';
 import type { Previews } from './previews.ts';
 
 /** Events, newest first. `showsStream`: they are of many streams. */

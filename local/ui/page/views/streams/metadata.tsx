@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
-import { errorOf } from '../../api/problem.ts';
-import type { ApiError } from '../../api/problem.ts';
-import { session } from '../../api/session.ts';
+import { errorOf } from '../../api/problem-text.ts';
+import type { ApiError } from '../../api/problem-text.ts';
+import { session } from '../../api/page-session.ts';
 import { ExactNumber, formatJson, parseJson } from '../../lib/json.ts';
 import type { Json } from '../../lib/json.ts';
 import { Button } from '../../parts/button.tsx';

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
-import { send } from '../../api/client.ts';
-import { errorOf } from '../../api/problem.ts';
-import type { ApiError } from '../../api/problem.ts';
-import { download } from '../../lib/download.ts';
+import { send } from '../../api/page-client.ts';
+import { errorOf } from '../../api/problem-text.ts';
+import type { ApiError } from '../../api/problem-text.ts';
+import { download } from '../../lib/save-as.ts';
 import { bytesText } from '../../lib/format.ts';
 import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
@@ -10,7 +10,7 @@ import { JsonView } from '../../parts/code.tsx';
 import { Notice } from '../../parts/empty-state.tsx';
 import { Skeleton } from '../../parts/loading.tsx';
 import { Hex } from './hex.tsx';
-import { addressOf } from './names.ts';
+import { addressOf } from './name-search.ts';
 import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 
 /** The data of an event as what they are: JSON, text, or bytes. */

@@ -1,6 +1,6 @@
-import { lines } from '../../api/lines.ts';
-import { pagePath } from './feed.ts';
-import type { Direction, Source } from './feed.ts';
+import { lines } from '../../api/response-lines.ts';
+import { pagePath } from './event-feed.ts';
+import type { Direction, Source } from './event-feed.ts';
 import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 
 /** The beginnings of the data of a page's events, as far as they cost little: where events are large, those behind them have none. */

@@ -1,6 +1,6 @@
-import { getText } from '../../api/client.ts';
-import { ApiError } from '../../api/problem.ts';
-import { addressOf } from './names.ts';
+import { getText } from '../../api/page-client.ts';
+import { ApiError } from '../../api/problem-text.ts';
+import { addressOf } from './name-search.ts';
 import { pageLines } from './previews.ts';
 import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 

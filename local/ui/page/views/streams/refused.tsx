@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { ApiError } from '../../api/problem.ts';
-import { askToLogin, session } from '../../api/session.ts';
+import type { ApiError } from '../../api/problem-text.ts';
+import { askToLogin, session } from '../../api/page-session.ts';
 import { Button } from '../../parts/button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { RIGHTS, readMetadata, whoText } from './stream-metadata.ts';
 import type { Right } from './stream-metadata.ts';
-import { isSystem } from './names.ts';
+import { isSystem } from './name-search.ts';
 
 /** Why somebody may not do this, as far as he may know it: who is let in stands in the stream's metadata, which have a right of their own. */
 export function Refused({ stream, error, right = 'read' }: { readonly stream: string; readonly error: ApiError; readonly right?: Right }) {

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
-import { get } from '../../api/client.ts';
-import { errorOf } from '../../api/problem.ts';
-import type { ApiError } from '../../api/problem.ts';
-import { mayUse } from '../../api/session.ts';
+import { get } from '../../api/page-client.ts';
+import { errorOf } from '../../api/problem-text.ts';
+import type { ApiError } from '../../api/problem-text.ts';
+import { mayUse } from '../../api/page-session.ts';
 import { bytesText, countText, numberText } from '../../lib/format.ts';
 import { Button } from '../../parts/button.tsx';
 import { Notice } from '../../parts/empty-state.tsx';

@@ -1,10 +1,10 @@
-import { lines } from '../../api/lines.ts';
-import { send } from '../../api/client.ts';
-import { ApiError } from '../../api/problem.ts';
+import { lines } from '../../api/response-lines.ts';
+import { send } from '../../api/page-client.ts';
+import { ApiError } from '../../api/problem-text.ts';
 import { ExactNumber, formatJson, parseJson } from '../../lib/json.ts';
 import type { Json } from '../../lib/json.ts';
 import { newUuid } from '../../lib/uuid.ts';
-import { addressOf } from './names.ts';
+import { addressOf } from './name-search.ts';
 import type { LineDocument } from '../../../../../handlers/documents/streams.ts';
 
 /** What limits a stream, and who may do what with it: the last event of its metadata stream. */

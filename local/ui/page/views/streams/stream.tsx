@@ -11,7 +11,7 @@ import { Tabs } from '../../parts/tabs.tsx';
 import { AppendDialog } from './append-dialog.tsx';
 import { DeleteDialog } from './delete-dialog.tsx';
 import { Metadata } from './metadata.tsx';
-import { isMetastream, isReachable, isSystem, viewOf } from './names.ts';
+import { isMetastream, isReachable, isSystem, viewOf } from './name-search.ts';
 import { StreamEvents } from './stream-events.tsx';
 import { toast } from '../../parts/toast.tsx';
 

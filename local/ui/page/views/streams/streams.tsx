@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { ViewProps } from '../../views.ts';
-import { mayUse } from '../../api/session.ts';
+import { mayUse } from '../../api/page-session.ts';
 import { bytesText, countText, numberText, percentText } from '../../lib/format.ts';
 import { goTo, hrefOf, setQuery } from '../../lib/router.ts';
 import { Badge } from '../../parts/badge.tsx';
@@ -15,7 +15,7 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { AppendDialog } from './append-dialog.tsx';
-import { isReachable, isSystem, viewOf } from './names.ts';
+import { isReachable, isSystem, viewOf } from './name-search.ts';
 import { STREAMS_MAX, useStreams } from './use-streams.ts';
 import type { StreamsState, Wanted } from './use-streams.ts';
 import type { StreamDocument } from '../../../../../handlers/documents/streams.ts';

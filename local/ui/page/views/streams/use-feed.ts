@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { connection } from '../../api/connection.ts';
-import { errorOf } from '../../api/problem.ts';
-import type { ApiError } from '../../api/problem.ts';
-import { readPage } from './feed.ts';
-import type { Page, Row, Source } from './feed.ts';
+import { connection } from '../../api/connection-state.ts';
+import { errorOf } from '../../api/problem-text.ts';
+import type { ApiError } from '../../api/problem-text.ts';
+import { readPage } from './event-feed.ts';
+import type { Page, Row, Source } from './event-feed.ts';
 import { readPreviews } from './previews.ts';
 import type { Previews } from './previews.ts';
 import { useSeen } from './use-seen.ts';

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { get } from '../../api/client.ts';
-import { errorOf } from '../../api/problem.ts';
-import type { ApiError } from '../../api/problem.ts';
+import { get } from '../../api/page-client.ts';
+import { errorOf } from '../../api/problem-text.ts';
+import type { ApiError } from '../../api/problem-text.ts';
 import { useSeen } from './use-seen.ts';
 import type { StreamDocument, StreamsDocument } from '../../../../../handlers/documents/streams.ts';
 

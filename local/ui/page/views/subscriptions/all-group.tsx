@@ -1,4 +1,4 @@
-import { session } from '../../api/session.ts';
+import { session } from '../../api/page-session.ts';
 import { Code } from '../../parts/code.tsx';
 import { Notice } from '../../parts/empty-state.tsx';
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { post, put } from '../../api/client.ts';
+import { post, put } from '../../api/page-client.ts';
 import { goTo, pathTo } from '../../lib/router.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';

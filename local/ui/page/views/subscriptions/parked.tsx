@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { get } from '../../api/client.ts';
-import { errorOf } from '../../api/problem.ts';
-import type { ApiError } from '../../api/problem.ts';
-import { mayUse } from '../../api/session.ts';
+import { get } from '../../api/page-client.ts';
+import { errorOf } from '../../api/problem-text.ts';
+import type { ApiError } from '../../api/problem-text.ts';
+import { mayUse } from '../../api/page-session.ts';
 import { countText, numberText } from '../../lib/format.ts';
 import { hrefOf, pathTo } from '../../lib/router.ts';
 import { Badge } from '../../parts/badge.tsx';

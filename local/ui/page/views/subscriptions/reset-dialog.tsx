@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { post } from '../../api/client.ts';
+import { post } from '../../api/page-client.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Field, Form, Select } from '../../parts/form.tsx';

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { del } from '../../api/client.ts';
+import { del } from '../../api/page-client.ts';
 import { usePolled } from '../../api/polled.ts';
-import { mayUse } from '../../api/session.ts';
+import { mayUse } from '../../api/page-session.ts';
 import { countText, durationText, numberText, shortText } from '../../lib/format.ts';
 import { historyOf, record } from '../../lib/history.ts';
 import { goTo, hrefOf, pathTo, setQuery } from '../../lib/router.ts';

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
-import { post } from '../../api/client.ts';
+import { post } from '../../api/page-client.ts';
 import { usePolled } from '../../api/polled.ts';
-import { mayUse } from '../../api/session.ts';
+import { mayUse } from '../../api/page-session.ts';
 import { shortText } from '../../lib/format.ts';
 import { goTo, hrefOf, pathTo, setQuery } from '../../lib/router.ts';
 import { Num } from '../../parts/amount.tsx';

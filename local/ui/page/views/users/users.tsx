@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
-import { del, post } from '../../api/client.ts';
+import { del, post } from '../../api/page-client.ts';
 import { usePolled } from '../../api/polled.ts';
-import { errorOf } from '../../api/problem.ts';
-import { session } from '../../api/session.ts';
+import { errorOf } from '../../api/problem-text.ts';
+import { session } from '../../api/page-session.ts';
 import { setQuery } from '../../lib/router.ts';
 import { Badge, Status } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
@@ -16,8 +16,8 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
-import { EditUser, NewUser, ResetPassword } from './dialogs.tsx';
-import { userPath } from './user.ts';
+import { EditUser, NewUser, ResetPassword } from './user-dialogs.tsx';
+import { userPath } from './user-groups.ts';
 import type { UserDocument, UsersDocument } from '../../../../../handlers/documents/users.ts';
 
 const EVERY_MS = 30_000;

@@ -1,19 +1,19 @@
 import { useState } from 'preact/hooks';
-import { post, put } from '../../api/client.ts';
-import type { ApiError } from '../../api/problem.ts';
+import { post, put } from '../../api/page-client.ts';
+import type { ApiError } from '../../api/problem-text.ts';
 import { goTo, pathTo } from '../../lib/router.ts';
 import { Button } from '../../parts/button.tsx';
 import { Card } from '../../parts/card.tsx';
 import { Field, Form, Select, Toggle } from '../../parts/form.tsx';
 import type { Values } from '../../parts/form.tsx';
 import { toast } from '../../parts/toast.tsx';
-import { connectorPath, stateOf, violationsOf } from './connectors.ts';
-import type { Connector } from './connectors.ts';
+import { connectorPath, stateOf, violationsOf } from './connector-list.ts';
+import type { Connector } from './connector-list.ts';
 import type { ConfiguredDocument, SettingsDocument } from '../../../../../handlers/documents/connectors.ts';
-import { GENERIC, schemeOf, SCHEMES } from './schemes.ts';
+import { GENERIC, schemeOf, SCHEMES } from './scheme-fields.ts';
 import { ScriptEditor } from './script-editor.tsx';
 import { SecretField } from './secret-field.tsx';
-import { complaintsOf, decodedScript, DEFAULT_HEADERS, fieldOf, listOf, SECOND_SECRET, SECRET, settingsOf, SKIPPED } from './settings.ts';
+import { complaintsOf, decodedScript, DEFAULT_HEADERS, fieldOf, listOf, SECOND_SECRET, SECRET, settingsOf, SKIPPED } from './settings-form.ts';
 import { Trial } from './trial.tsx';
 
 const FIRST_SCRIPT = `// Says where a call goes: the stream, and the type of its event.

@@ -11,7 +11,7 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { adviceOf } from './advice.ts';
-import { connectorPath } from './connectors.ts';
+import { connectorPath } from './connector-list.ts';
 import type { RejectionDocument, RejectionsDocument } from '../../../../../handlers/documents/connectors.ts';
 
 const EVERY_MS = 3_000;

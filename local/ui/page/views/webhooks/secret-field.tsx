@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Button } from '../../parts/button.tsx';
 import { Field } from '../../parts/form.tsx';
-import { MASK } from './settings.ts';
+import { MASK } from './settings-form.ts';
 
 /** A secret that was given once and is never shown: it stays, or another one is given in its place. */
 export function SecretField({ name, label, about, isStored, isOptional = false }: { readonly name: string; readonly label: string; readonly about: string; readonly isStored: boolean; readonly isOptional?: boolean }) {

@@ -1,16 +1,16 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { get, post } from '../../api/client.ts';
-import { errorOf } from '../../api/problem.ts';
-import type { ApiError } from '../../api/problem.ts';
+import { get, post } from '../../api/page-client.ts';
+import { errorOf } from '../../api/problem-text.ts';
+import type { ApiError } from '../../api/problem-text.ts';
 import { durationText, numberText } from '../../lib/format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import type { Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Definitions } from '../../parts/definitions.tsx';
 import { Notice } from '../../parts/empty-state.tsx';
-import { connectorPath, violationsOf } from './connectors.ts';
-import { encodedScript, linesOf } from './settings.ts';
+import { connectorPath, violationsOf } from './connector-list.ts';
+import { encodedScript, linesOf } from './settings-form.ts';
 import type { EmbeddedEntryDocument, PageDocument } from '../../../../../handlers/documents/streams.ts';
 import type { ScriptTestDocument } from '../../../../../handlers/documents/connectors.ts';
 

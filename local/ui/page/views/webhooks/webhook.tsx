@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { del, post, put } from '../../api/client.ts';
-import { errorOf } from '../../api/problem.ts';
+import { del, post, put } from '../../api/page-client.ts';
+import { errorOf } from '../../api/problem-text.ts';
 import { usePolled } from '../../api/polled.ts';
 import { durationText, numberText, shortText } from '../../lib/format.ts';
 import { historyOf, rateOf, record } from '../../lib/history.ts';
@@ -24,10 +24,10 @@ import { Time } from '../../parts/time.tsx';
 import { toast } from '../../parts/toast.tsx';
 import type { ViewProps } from '../../views.ts';
 import { ConnectorForm } from './connector-form.tsx';
-import { connectorPath, countOf, NO_CALLS, outcomeOf, publicUrl, stateOf } from './connectors.ts';
-import type { AllCalls, Calls, Connector } from './connectors.ts';
+import { connectorPath, countOf, NO_CALLS, outcomeOf, publicUrl, stateOf } from './connector-list.ts';
+import type { AllCalls, Calls, Connector } from './connector-list.ts';
 import { Rejections } from './rejections.tsx';
-import { schemeOf } from './schemes.ts';
+import { schemeOf } from './scheme-fields.ts';
 
 const CONNECTOR_EVERY_MS = 3_000;
 const CALLS_EVERY_MS = 2_000;

@@ -1,0 +1,18 @@
+import type { Handler } from '../http/context.ts';
+import { JSON_ONLY, negotiate } from '../http/negotiate.ts';
+import { nodeOf } from '../http/presence.ts';
+import { jsonReply } from '../http/reply.ts';
+import { inRoom } from '../http/room.ts';
+import { area, operation } from '../http/route.ts';
+import { OVERVIEW_DOC } from '../openapi/inspection-paths.ts';
+
+/** GET `/admin/overview`: how the node is, in one answer for whoever looks every few seconds. */
+const overview: Handler = async (call, app) => {
+  negotiate(call, JSON_ONLY);
+  return jsonReply(call, await nodeOf(call, app).overview());
+};
+
+/** The path of the overview. */
+export const OVERVIEW_ROUTES = area({ tag: 'Administration', offBy: 'disableAdminUi' }, [
+  { path: '/admin/overview', methods: 'GET, OPTIONS', operations: { GET: operation('operators', 'here', inRoom(overview), OVERVIEW_DOC) } },
+]);
