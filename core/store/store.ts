@@ -87,7 +87,7 @@ export interface StoreLogOptions {
   /** The dry start that ends a restore, which alone may open a directory that is being restored. Default false. */
   readonly isRestoring?: boolean;
   /** The directory may be the copy of a cluster's log (`openLog`). Default false. */
-  readonly isCopy?: boolean;
+  readonly isReplica?: boolean;
   /** Compare the checksums of completed chunks in the background, after the start and again when that is long ago. Default true. */
   readonly verifyChunks?: boolean;
   /** Compare the chunk being written with the checksums of its blocks at the start. Default true. */

@@ -47,7 +47,7 @@ export async function openDirectory(directory: string, index: string | null, sca
     const existenceFilterBytes = await existenceBytesOf(new FilesystemStorage({ root: directory, mustExist: true, ...(index !== null && { indexRoot: index }) }));
     const opened = await openNode({
       db: directory, index, mustExist: true, ...(over !== null && { over }), log: createLog(io, 'warn'),
-      store: { ...(existenceFilterBytes !== null && { index: { existenceFilterBytes } }), beginsProofs, log: { writeEpoch: false, verifyChunks: false, isCopy: appendsNothing }, ...(scavenge !== undefined && { scavenge }) },
+      store: { ...(existenceFilterBytes !== null && { index: { existenceFilterBytes } }), beginsProofs, log: { writeEpoch: false, verifyChunks: false, isReplica: appendsNothing }, ...(scavenge !== undefined && { scavenge }) },
       onProgress: (state) => progress.update(openingState(state)),
     });
     if (over === null) return opened;

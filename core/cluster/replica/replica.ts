@@ -268,7 +268,7 @@ class ReplicaOpening implements SharedOpening {
   async run(): Promise<DirectoryStore> {
     const { store } = this.#options;
     this.#manifest = await openPrefix(this.#world, { ...this.#options.log, mustExist: true });
-    return openStore({ ...store, log: { ...store.log, chunkSizeBytes: this.#manifest.chunkSizeBytes, writeEpoch: false, isCopy: true }, shared: this });
+    return openStore({ ...store, log: { ...store.log, chunkSizeBytes: this.#manifest.chunkSizeBytes, writeEpoch: false, isReplica: true }, shared: this });
   }
 
   async prepare(): Promise<void> {

@@ -29,7 +29,7 @@ async function member() {
     members: () => [SELF, OTHER].slice(0, cluster.size).map(entry), leader: () => entry(cluster.isLeader ? SELF : OTHER),
     resign: async () => { cluster.resigns++; return ''; },
   } as unknown as Membership;
-  const memberLog = { proveFresh: async () => { cluster.proofs++; } } as unknown as MemberLog;
+  const memberLog = { confirmFresh: async () => { cluster.proofs++; } } as unknown as MemberLog;
   const request = async (_: unknown, method: string, path: string) => {
     cluster.requests.push(`${method} ${path.replace(/=[^&]*/g, '=')}`);
     return { status: 200, body: new TextEncoder().encode(JSON.stringify({ scavengeId: '00000000-0000-4000-8000-000000000001', scavengeResult: 'InProgress' })) };
